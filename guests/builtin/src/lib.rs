@@ -1,0 +1,17 @@
+//! The tasks that every server has: `core.echo`, `core.fail` and `text.render`.
+//!
+//! The server embeds this component and runs it like any other, in a fresh instance with the same limits.
+
+mod echo;
+mod fail;
+mod render;
+
+sandkeep_sdk::tasks! {
+    /// Returns its input.
+    "core.echo" "1.0.0" => echo::echo,
+    /// Fails as its input says: for trying out retries and the handling of errors.
+    /// With `until_attempt` it succeeds from that attempt on.
+    "core.fail" "1.0.0" => fail::fail,
+    /// Renders a text from a Jinja template and values. `text` holds the result.
+    "text.render" "1.0.0" => render::render,
+}
