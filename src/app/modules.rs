@@ -1,0 +1,175 @@
+//! Operations on modules.
+
+use bytes::Bytes;
+
+use super::{
+    App, Error, ErrorCode, Inner, cursor,
+    view::{ModuleView, Page, PageRequest},
+};
+use crate::{
+    model::{
+        Alias, Digest, Failure, ModuleName, TenantId, Timestamp, code,
+        facts::TaskSpec,
+        row::{AliasRow, ModuleRow},
+    },
+    store::{Batch, ModulePut},
+};
+
+impl App {
+    /// Takes in a component: examined, compiled, asked what it does, stored, and named `live`. The flag says whether the
+    /// digest is new under this name.
+    pub async fn upload_module(&self, tenant: &TenantId, name: &str, content: Bytes) -> Result<(ModuleView, bool), Error> {
+        let app = &self.inner;
+        let name = ModuleName::new(name)?;
+        let digest = Digest::of(&content);
+        let found = self.module_row(tenant, &name, Some(&digest)).await?;
+        let (row, created) = match found {
+            Some(row) => (row, false),
+            None => (self.examine(tenant, &name, &content).await?, true),
+        };
+        let _guard = app.registering.lock().await;
+        let mut batch = Batch::default();
+        if created {
+            batch.modules.push(ModulePut { tenant: tenant.clone(), row: row.clone(), content });
+        }
+        let clash = self.clash(tenant, &name, &row.tasks);
+        let is_live = app.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live())) == Some(&digest);
+        if clash.is_none() && !is_live {
+            let alias =
+                AliasRow { module: name.clone(), alias: Alias::live(), digest: digest.clone(), moved_at: app.clock.now() };
+            batch.aliases.push((tenant.clone(), alias));
+        }
+        if !batch.is_empty() {
+            app.writer.write(batch).await?;
+            app.tenants.refresh(&*app.store, tenant).await?;
+        }
+        if let Some(clash) = clash {
+            return Err(Error::new(ErrorCode::TaskAmbiguous, clash).with_details(&serde_json::json!({ "digest": digest })));
+        }
+        tracing::info!(module = %name, %digest, created, "a module is live");
+        Ok((self.module_view(tenant, row), created))
+    }
+
+    async fn examine(&self, tenant: &TenantId, name: &ModuleName, content: &Bytes) -> Result<ModuleRow, Error> {
+        let inspected = self.inner.sandbox.inspect(tenant, content.clone()).await;
+        let inspected = inspected.map_err(|rejected| Error::new(ErrorCode::ModuleRejected, rejected.to_string()))?;
+        Ok(ModuleRow {
+            name: name.clone(),
+            digest: inspected.module.digest().clone(),
+            size_bytes: u64::try_from(content.len()).unwrap_or(u64::MAX),
+            tasks: inspected.tasks,
+            imports: inspected.imports,
+            created_at: self.inner.clock.now(),
+        })
+    }
+
+    /// Says which other live module, or that a built-in, describes one of the tasks.
+    fn clash(&self, tenant: &TenantId, name: &ModuleName, tasks: &[TaskSpec]) -> Option<String> {
+        let facts = self.inner.tenants.facts(tenant);
+        for task in tasks {
+            if facts.builtin.as_ref().is_some_and(|builtin| builtin.tasks.iter().any(|spec| spec.name == task.name)) {
+                return Some(format!("the task `{}` is built in; the module was kept but is not live", task.name));
+            }
+            if let Some(other) = facts.live.get(&task.name).filter(|other| *other != name) {
+                return Some(format!(
+                    "the live module `{other}` describes the task `{}`, too; the module was kept but is not live",
+                    task.name
+                ));
+            }
+        }
+        None
+    }
+
+    /// Lists modules, newest first.
+    pub async fn list_modules(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<ModuleView>, Error> {
+        let app = &self.inner;
+        let limit = cursor::limit(&page);
+        let after = match &page.cursor {
+            Some(cursor) => {
+                let [at, name, digest] = app.cursors.open("modules", tenant, cursor)?;
+                let at = at.parse().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?;
+                Some((Timestamp(at), ModuleName::new(name)?, Digest::new(digest)?))
+            }
+            None => None,
+        };
+        let mut rows = app.store.list_modules(tenant, None, after, limit + 1).await?;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next_cursor = rows.last().filter(|_| more).map(|row| {
+            app.cursors.seal("modules", tenant, &[row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()])
+        });
+        Ok(Page { items: rows.into_iter().map(|row| self.module_view(tenant, row)).collect(), next_cursor })
+    }
+
+    /// Returns one module: the digest asked for, else the live one, else the newest.
+    pub async fn find_module(&self, tenant: &TenantId, name: &str, digest: Option<&str>) -> Result<ModuleView, Error> {
+        let name = ModuleName::new(name)?;
+        let asked = digest.map(Digest::new).transpose()?;
+        let live = self.inner.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live()).cloned());
+        let row = self.module_row(tenant, &name, asked.as_ref().or(live.as_ref())).await?;
+        let row = row.ok_or_else(|| not_found(&name, asked.as_ref()))?;
+        Ok(self.module_view(tenant, row))
+    }
+
+    /// Returns the bytes of a module.
+    pub async fn module_content(&self, tenant: &TenantId, name: &str, digest: &str) -> Result<Bytes, Error> {
+        let name = ModuleName::new(name)?;
+        let digest = Digest::new(digest)?;
+        let content = self.inner.store.module_content(tenant, &name, &digest).await?;
+        content.map(Bytes::from).ok_or_else(|| not_found(&name, Some(&digest)))
+    }
+
+    /// Finds a digest under a name; without a digest the newest.
+    async fn module_row(&self, tenant: &TenantId, name: &ModuleName, digest: Option<&Digest>) -> Result<Option<ModuleRow>, Error> {
+        let mut after = None;
+        loop {
+            let page = self.inner.store.list_modules(tenant, Some(name), after, 500).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            after = Some((last.created_at, last.name.clone(), last.digest.clone()));
+            let wanted = |row: &ModuleRow| digest.is_none_or(|digest| row.digest == *digest);
+            if let Some(row) = page.into_iter().find(wanted) {
+                return Ok(Some(row));
+            }
+        }
+    }
+
+    fn module_view(&self, tenant: &TenantId, row: ModuleRow) -> ModuleView {
+        let facts = self.inner.tenants.facts(tenant);
+        let aliases = facts.modules.get(&row.name).into_iter().flatten();
+        let aliases = aliases.filter(|(_, digest)| **digest == row.digest).map(|(alias, _)| alias.to_string());
+        ModuleView {
+            name: row.name.to_string(),
+            digest: row.digest.to_string(),
+            size_bytes: row.size_bytes,
+            state: "ready".to_owned(),
+            tasks: row.tasks,
+            imports: row.imports,
+            aliases: aliases.collect(),
+            created_at_ms: row.created_at.0,
+        }
+    }
+}
+
+impl Inner {
+    /// Returns the bytes of a digest that one of the tenant's modules has, or the built-in's.
+    pub(super) async fn module_bytes(&self, tenant: &TenantId, digest: &Digest) -> Result<Bytes, Failure> {
+        let facts = self.tenants.facts(tenant);
+        if facts.builtin.as_ref().is_some_and(|builtin| builtin.digest == *digest) {
+            return Ok(self.settings.builtin.clone());
+        }
+        let gone = || Failure::engine(code::MODULE_NOT_FOUND, format!("the module `{digest}` is not there any more"));
+        let (name, _) = facts.described.keys().find(|(_, other)| other == digest).ok_or_else(gone)?;
+        match self.store.module_content(tenant, name, digest).await {
+            Ok(content) => content.map(Bytes::from).ok_or_else(gone),
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, %digest, "a module cannot be read");
+                Err(Failure::sandbox(code::INTERNAL, "the module cannot be read now"))
+            }
+        }
+    }
+}
+
+fn not_found(name: &ModuleName, digest: Option<&Digest>) -> Error {
+    let digest = digest.map(|digest| format!(" with the digest `{digest}`")).unwrap_or_default();
+    Error::new(ErrorCode::ModuleNotFound, format!("there is no module `{name}`{digest}"))
+}

@@ -1,0 +1,144 @@
+//! `module`: uploads modules, and examines and runs them without a server.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use serde::Deserialize;
+
+use super::{
+    Error,
+    client::{Body, Client, Server, To},
+    input, module_local,
+    output::{Output, say},
+    units,
+};
+
+/// The largest component, in bytes.
+pub(super) const MODULE_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    Inspect(module_local::Inspect),
+    Run(Box<module_local::Run>),
+    Push(Push),
+    List(List),
+}
+
+/// Uploads modules; each becomes the live one of its name
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: sandkeep module push guests/dist/orders.wasm")]
+pub(super) struct Push {
+    /// The components
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The name of the module; without it the file's, less `.wasm`
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Lists the modules with their tasks
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: sandkeep module list")]
+pub(super) struct List {
+    /// At most this many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    limit: u64,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// A module, as far as it is shown.
+#[derive(Deserialize)]
+pub(super) struct Module {
+    pub(super) name: String,
+    pub(super) digest: String,
+    size_bytes: u64,
+    state: String,
+    pub(super) tasks: Vec<Task>,
+    aliases: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Task {
+    name: String,
+    version: String,
+}
+
+impl Module {
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            units::short(&self.digest),
+            self.size_bytes.to_string(),
+            self.state.clone(),
+            self.aliases.join(" "),
+            self.offers(),
+        ]
+    }
+
+    /// Returns its tasks in words.
+    pub(super) fn offers(&self) -> String {
+        self.tasks.iter().map(|task| format!("{}@{}", task.name, task.version)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+const HEADINGS: [&str; 6] = ["NAME", "DIGEST", "BYTES", "STATE", "ALIASES", "TASKS"];
+
+pub(super) async fn run(command: Command) -> Result<(), Error> {
+    match command {
+        Command::Inspect(args) => module_local::inspect(args).await,
+        Command::Run(args) => module_local::run(*args).await,
+        Command::Push(args) => push(args).await,
+        Command::List(List { limit, server, output }) => {
+            let client = server.client()?;
+            let (rows, more) = client.rows(&To::path(&["modules"]), "modules", limit).await?;
+            output.rows(&client, &rows, &HEADINGS, Module::cells)?;
+            if more {
+                say(&format!("there are more than these {}; --limit shows more", rows.len()));
+            }
+            Ok(())
+        }
+    }
+}
+
+async fn push(args: Push) -> Result<(), Error> {
+    if args.name.is_some() && args.files.len() > 1 {
+        return Err(Error::Usage("`--name` goes with one file".to_owned()));
+    }
+    let client = args.server.client()?;
+    let mut answers = Vec::new();
+    let mut failure = None;
+    for file in &args.files {
+        let name = args.name.clone().map_or_else(|| name_of(file), Ok)?;
+        match upload(&client, &name, input::file(file, MODULE_BYTES_MAX)?).await {
+            Ok(answer) => answers.push(answer),
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
+    }
+    args.output.rows(&client, &answers, &HEADINGS, Module::cells)?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Uploads one component.
+pub(super) async fn upload(
+    client: &Client,
+    name: &str,
+    bytes: Vec<u8>,
+) -> Result<Box<serde_json::value::RawValue>, Error> {
+    client.post(&To::path(&["modules", name]), Body::Module(bytes), None).await
+}
+
+/// Returns the module's name that a file's name says.
+pub(super) fn name_of(file: &Path) -> Result<String, Error> {
+    let name = file.file_stem().and_then(|stem| stem.to_str()).filter(|name| !name.is_empty());
+    name.map(str::to_owned).ok_or_else(|| Error::Usage(format!("`{}` says no name; give one with `--name`", file.display())))
+}

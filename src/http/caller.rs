@@ -1,0 +1,149 @@
+//! What a request says beside its body: for which tenant, on what, under which key, and from where it goes on.
+
+use axum::{
+    extract::{FromRequestParts, Path},
+    http::{HeaderMap, StatusCode, request::Parts},
+};
+use serde::de::DeserializeOwned;
+
+use super::answer::Refused;
+use crate::{
+    app::{Error, ErrorCode},
+    model::TenantId,
+};
+
+/// The longest `Idempotency-Key`.
+const KEY_BYTES_MAX: usize = 255;
+
+/// For whom the request is: `x-sandkeep-tenant`, else the default tenant, which is the only one that there is for now.
+pub(super) struct Tenant(pub(super) TenantId);
+
+impl<S: Sync> FromRequestParts<S> for Tenant {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
+        let own = TenantId::default_tenant();
+        match header(&parts.headers, "x-sandkeep-tenant")? {
+            None => Ok(Self(own)),
+            Some(name) if TenantId::new(name)? == own => Ok(Self(own)),
+            Some(_) => Err(Error::new(ErrorCode::NotFound, "there is no such tenant").into()),
+        }
+    }
+}
+
+/// `Idempotency-Key`: under it a repeated request is recognised.
+pub(super) struct IdempotencyKey(pub(super) Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
+        let key = header(&parts.headers, "idempotency-key")?;
+        if key.is_some_and(|key| !(1..=KEY_BYTES_MAX).contains(&key.len())) {
+            return Err(Error::invalid(format!(
+                "the header `idempotency-key` must have 1 to {KEY_BYTES_MAX} characters"
+            ))
+            .into());
+        }
+        Ok(Self(key.map(str::to_owned)))
+    }
+}
+
+/// `Last-Event-ID`: the event after which a broken stream goes on.
+pub(super) struct LastEventId(pub(super) Option<u64>);
+
+impl<S: Sync> FromRequestParts<S> for LastEventId {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
+        let id = header(&parts.headers, "last-event-id")?.filter(|id| !id.is_empty());
+        let number = id.map(|id| id.parse().map_err(|_| Error::invalid("the header `last-event-id` must be a number")));
+        Ok(Self(number.transpose()?))
+    }
+}
+
+/// Returns the header `name`, which may be there once and in visible ASCII.
+fn header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<Option<&'a str>, Error> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(text) => Ok(Some(text.trim())),
+            Err(_) => Err(Error::invalid(format!("the header `{name}` must be visible ASCII"))),
+        },
+        (Some(_), Some(_)) => Err(Error::invalid(format!("the header `{name}` is there more than once"))),
+    }
+}
+
+/// The parameters of the path, decoded.
+pub(super) struct Segments<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segments<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(segments)) => Ok(Self(segments)),
+            Err(rejection) if rejection.status() == StatusCode::BAD_REQUEST => {
+                Err(Error::invalid("the path is not percent-encoded UTF-8").into())
+            }
+            Err(rejection) => Err(Error::internal(rejection).into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, extract::Request};
+
+    use super::*;
+
+    async fn read<T: FromRequestParts<(), Rejection = Refused>>(headers: &[(&str, &str)]) -> Result<T, ErrorCode> {
+        let mut request = Request::builder();
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (mut parts, _) = request.body(Body::empty()).unwrap().into_parts();
+        T::from_request_parts(&mut parts, &()).await.map_err(|Refused(error)| error.code)
+    }
+
+    #[tokio::test]
+    async fn another_tenant_is_not_there() {
+        let tenant = "x-sandkeep-tenant";
+        for (headers, wanted) in [
+            (&[][..], Ok("default".to_owned())),
+            (&[(tenant, "default")], Ok("default".to_owned())),
+            (&[(tenant, "acme")], Err(ErrorCode::NotFound)),
+            (&[(tenant, "Acme Inc")], Err(ErrorCode::InvalidRequest)),
+            (&[(tenant, "")], Err(ErrorCode::InvalidRequest)),
+            (&[(tenant, "default"), (tenant, "default")], Err(ErrorCode::InvalidRequest)),
+        ] {
+            let answer = read::<Tenant>(headers).await.map(|Tenant(tenant)| tenant.to_string());
+            assert_eq!(answer, wanted, "{headers:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_are_bounded() {
+        let long = "k".repeat(256);
+        for (key, good) in
+            [("order-7", true), (&long[1..], true), (&long, false), ("", false), (" ", false), ("\u{e9}", false)]
+        {
+            assert_eq!(read::<IdempotencyKey>(&[("idempotency-key", key)]).await.is_ok(), good, "{key:?}");
+        }
+        assert_eq!(read::<IdempotencyKey>(&[]).await.unwrap().0, None);
+    }
+
+    #[tokio::test]
+    async fn streams_resume_at_numbers() {
+        for (id, wanted) in [
+            ("7", Ok(Some(7))),
+            ("", Ok(None)),
+            ("x", Err(ErrorCode::InvalidRequest)),
+            ("-1", Err(ErrorCode::InvalidRequest)),
+        ] {
+            let answer = read::<LastEventId>(&[("last-event-id", id)]).await.map(|LastEventId(id)| id);
+            assert_eq!(answer, wanted, "{id:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One call: a fresh store, an instance in it, one exported function, and the store is gone.
+
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use wasmtime::Store;
+
+use crate::model::{Failure, Millis, Payload, delivery::Usage, row::LogLine};
+
+use super::{
+    Finished, Limits,
+    attempt::{Info, Progress},
+    bindings::types::{TaskError, TaskSpec},
+    control::{Control, Stop},
+    module::Module,
+    outcome,
+    state::{Env, State, look_up},
+};
+
+/// Serves one attempt on the thread that polls it. Returns why it must stop where that is no outcome of the attempt.
+pub(super) async fn run(
+    env: Arc<Env>,
+    control: Arc<Control>,
+    module: Module,
+    info: Info,
+    input: Payload,
+    limits: Limits,
+    progress: Progress,
+) -> Finished {
+    let began = Instant::now();
+    let (unit, attempt) = (info.unit.clone(), info.attempt);
+    let mut store = store(&module, State::new(env, Arc::clone(&control), &limits, Some(info), progress), &limits);
+    let called = guarded(&control, call_run(&module, &mut store, input.as_str())).await;
+    let state = store.into_data();
+
+    let output_bytes = if let Some(Ok(Ok(output))) = &called { output.len() } else { 0 };
+    let outcome = match called {
+        Some(Ok(Ok(output))) => outcome::of_output(output, limits.output_bytes),
+        Some(Ok(Err(error))) => Err(outcome::of_task_error(error, limits.output_bytes)),
+        Some(Err(error)) => Err(outcome::of_error(&error, control.stopped(), state.limiter.refused(), &limits)),
+        None => Err(outcome::of_stop(control.stopped().unwrap_or(Stop::Cancelled), &limits)),
+    };
+    let (logs, log_lines_left_out): (Vec<LogLine>, u64) = state.logs.finish(&unit, attempt);
+    Finished {
+        outcome,
+        usage: Usage {
+            cpu_ms: control.meter.spent_ns().div_ceil(1_000_000),
+            wall_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            memory_peak_bytes: state.limiter.peak_bytes() as u64,
+            input_bytes: input.size_bytes() as u64,
+            output_bytes: output_bytes as u64,
+        },
+        logs,
+        log_lines_left_out,
+        progress: state.reported,
+    }
+}
+
+/// Asks a module for its tasks, outside any attempt.
+pub(super) async fn describe(
+    env: Arc<Env>,
+    control: Arc<Control>,
+    module: Module,
+    limits: Limits,
+) -> Result<Vec<TaskSpec>, Failure> {
+    let state = State::new(env, Arc::clone(&control), &limits, None, Progress::default());
+    let mut store = store(&module, state, &limits);
+    let called = guarded(&control, call_describe(&module, &mut store)).await;
+    let refused = store.data().limiter.refused();
+    match called {
+        Some(Ok(tasks)) => Ok(tasks),
+        Some(Err(error)) => Err(outcome::of_error(&error, control.stopped(), refused, &limits)),
+        None => Err(outcome::of_stop(control.stopped().unwrap_or(Stop::Cancelled), &limits)),
+    }
+}
+
+/// Makes a store with all its limits. They hold before there is an instance, because instantiating runs guest code.
+fn store(module: &Module, state: State, limits: &Limits) -> Store<State> {
+    let mut store = Store::new(module.engine(), state);
+    store.limiter(|state| &mut state.limiter);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(look_up);
+    store.set_hostcall_fuel(limits.hostcall_bytes);
+    store.set_max_component_handles(limits.handles);
+    store
+}
+
+async fn call_run(
+    module: &Module,
+    store: &mut Store<State>,
+    input: &str,
+) -> wasmtime::Result<Result<String, TaskError>> {
+    let task = store.data().info.as_ref().map(|info| info.task.clone());
+    let task = task.as_ref().map_or("", |task| task.as_str());
+    let instance = module.pre().instantiate_async(&mut *store).await?;
+    let run = instance.get_typed_func::<(&str, &str), (Result<String, TaskError>,)>(&mut *store, module.run_export())?;
+    let (result,) = run.call_async(&mut *store, (task, input)).await?;
+    Ok(result)
+}
+
+async fn call_describe(module: &Module, store: &mut Store<State>) -> wasmtime::Result<Vec<TaskSpec>> {
+    let instance = module.pre().instantiate_async(&mut *store).await?;
+    let describe = instance.get_typed_func::<(), (Vec<TaskSpec>,)>(&mut *store, module.describe_export())?;
+    let (tasks,) = describe.call_async(&mut *store, ()).await?;
+    Ok(tasks)
+}
+
+/// Runs `call` until it ends or must stop; then nothing is returned and the call is dropped where it stands. Its
+/// processor time goes to the meter.
+async fn guarded<T>(control: &Control, call: impl Future<Output = T>) -> Option<T> {
+    Guarded { control, call: pin!(call) }.await
+}
+
+struct Guarded<'a, F> {
+    control: &'a Control,
+    call: Pin<&'a mut F>,
+}
+
+impl<F: Future> Future for Guarded<'_, F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.control.register(context.waker());
+        if self.control.stopped().is_some() {
+            return Poll::Ready(None);
+        }
+        self.control.meter.begin();
+        let polled = self.call.as_mut().poll(context);
+        self.control.meter.end();
+        polled.map(Some)
+    }
+}
+
+/// How much of an attempt's time a module has to describe itself.
+pub(super) fn describe_limits(limits: Limits, cpu: Millis) -> Limits {
+    limits.least(Limits { cpu, ..limits })
+}

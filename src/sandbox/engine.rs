@@ -1,0 +1,188 @@
+//! The engine: one per process, strict, with pools cut to the slots.
+
+use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures};
+
+use super::config::Config;
+
+/// What is switched off, with its name in refusals. Each is either not wanted from strangers' code or not needed by any
+/// guest language that this server supports.
+pub(super) const OFF: &[(WasmFeatures, &str)] = &[
+    (WasmFeatures::THREADS, "threads"),
+    (WasmFeatures::SHARED_EVERYTHING_THREADS, "shared-everything-threads"),
+    (WasmFeatures::MEMORY64, "memory64"),
+    (WasmFeatures::MULTI_MEMORY, "multi-memory"),
+    (WasmFeatures::CUSTOM_PAGE_SIZES, "custom-page-sizes"),
+    (WasmFeatures::MEMORY_CONTROL, "memory-control"),
+    (WasmFeatures::TAIL_CALL, "tail-call"),
+    (WasmFeatures::RELAXED_SIMD, "relaxed-simd"),
+    (WasmFeatures::WIDE_ARITHMETIC, "wide-arithmetic"),
+    (WasmFeatures::EXCEPTIONS, "exceptions"),
+    (WasmFeatures::LEGACY_EXCEPTIONS, "legacy-exceptions"),
+    (WasmFeatures::STACK_SWITCHING, "stack-switching"),
+    (WasmFeatures::FUNCTION_REFERENCES, "function-references"),
+    (WasmFeatures::GC, "gc"),
+    (WasmFeatures::GC_TYPES, "references that are garbage-collected"),
+    (WasmFeatures::CUSTOM_DESCRIPTORS, "custom-descriptors"),
+    (WasmFeatures::COMPACT_IMPORTS, "compact-imports"),
+    (WasmFeatures::CM_ASYNC, "component-model-async"),
+    (WasmFeatures::CM_ASYNC_STACKFUL, "component-model-async-stackful"),
+    (WasmFeatures::CM_MORE_ASYNC_BUILTINS, "component-model-more-async-builtins"),
+    (WasmFeatures::CM_THREADING, "component-model-threading"),
+    (WasmFeatures::CM_ERROR_CONTEXT, "component-model-error-context"),
+    (WasmFeatures::CM_GC, "component-model-gc"),
+    (WasmFeatures::CM_VALUES, "component-model-values"),
+    (WasmFeatures::CM_NESTED_NAMES, "component-model-nested-names"),
+    (WasmFeatures::CM_FIXED_LENGTH_LISTS, "component-model-fixed-length-lists"),
+    (WasmFeatures::CM_MAP, "component-model-map"),
+    (WasmFeatures::CM64, "component-model-memory64"),
+    (WasmFeatures::CM_IMPLEMENTS, "component-model-implements"),
+    (WasmFeatures::CM_CANON_NAMES, "component-model-canonical-names"),
+];
+
+/// Stack that the host has beneath the guest's: a guest at the end of its stack may still call the host.
+const HOST_STACK_BYTES: usize = 1536 * 1024;
+/// Freed pools that stay warm for each guest thread.
+const WARM_SLOTS_PER_THREAD: u32 = 8;
+/// How much of a freed memory is zeroed in place instead of given back to the system: of what was written, up to here.
+/// It halves the cost of a call, whose stack and data usually lie within it, and it is a small part of what a slot may
+/// use anyway.
+const MEMORY_KEPT_BYTES: usize = 2 * 1024 * 1024;
+/// The same of a table.
+const TABLE_KEPT_BYTES: usize = 128 * 1024;
+/// The same of the stack. The rest goes back, so that deep recursion leaves nothing behind.
+const STACK_KEPT_BYTES: usize = 8 * 1024;
+/// The largest bookkeeping of one instance.
+const INSTANCE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How memory for instances is had. Tried in this order; the first one that the address space has room for is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// A pool with 4 GiB of addresses for each memory, so that guests need no bounds checks.
+    Wide,
+    /// A pool with as many addresses as a memory may have bytes; guests check bounds.
+    Narrow,
+    /// No pool: mapped when an instance is made.
+    OnDemand,
+}
+
+/// Makes the engine, and returns the features that it validates with.
+pub(super) fn build(config: &Config) -> Result<(Engine, WasmFeatures), wasmtime::Error> {
+    match engine(config, Layout::Wide) {
+        Ok(built) => return Ok(built),
+        Err(error) => tracing::debug!(error = format!("{error:#}"), "no wide instance pool"),
+    }
+    match engine(config, Layout::Narrow) {
+        Ok(built) => {
+            tracing::warn!(
+                slots = config.slots(),
+                "address space is short: modules run with bounds checks, a little slower; \
+                 raise the limit of address space or lower `sandbox.max_concurrent`"
+            );
+            Ok(built)
+        }
+        Err(error) => {
+            tracing::warn!(
+                slots = config.slots(),
+                error = format!("{error:#}"),
+                "no address space for an instance pool: instances are mapped on demand, which is slower; \
+                 raise the limit of address space or lower `sandbox.max_concurrent`"
+            );
+            engine(config, Layout::OnDemand)
+        }
+    }
+}
+
+fn engine(config: &Config, layout: Layout) -> Result<(Engine, WasmFeatures), wasmtime::Error> {
+    let mut settings = wasmtime::Config::new();
+    settings
+        .cranelift_opt_level(OptLevel::Speed)
+        .cranelift_nan_canonicalization(true)
+        .epoch_interruption(true)
+        .consume_fuel(false)
+        .concurrency_support(false)
+        .max_wasm_stack(config.module.stack_bytes)
+        .async_stack_size(config.module.stack_bytes + HOST_STACK_BYTES)
+        .async_stack_zeroing(true);
+    for (feature, _) in OFF {
+        settings.wasm_features(*feature, false);
+    }
+    match layout {
+        Layout::Wide => settings.allocation_strategy(pool(config)),
+        Layout::Narrow => {
+            settings.memory_reservation(config.limits.memory_bytes as u64).allocation_strategy(pool(config))
+        }
+        Layout::OnDemand => settings
+            .memory_reservation(config.limits.memory_bytes as u64)
+            .memory_reservation_for_growth(0)
+            .allocation_strategy(InstanceAllocationStrategy::OnDemand),
+    };
+    Ok((Engine::new(&settings)?, features()))
+}
+
+/// Returns what the engine accepts: what it accepts by default, without what is off.
+fn features() -> WasmFeatures {
+    OFF.iter().fold(WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL, |left, (feature, _)| left - *feature)
+}
+
+/// A pool for as many instances as there are slots, each of the largest kind.
+fn pool(config: &Config) -> PoolingAllocationConfig {
+    let slots = u32::try_from(config.slots()).unwrap_or(u32::MAX);
+    let threads = u32::try_from(config.threads).unwrap_or(u32::MAX);
+    let module = &config.module;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(slots)
+        .total_core_instances(slots.saturating_mul(module.core_instances))
+        .total_memories(slots.saturating_mul(module.memories))
+        .total_tables(slots.saturating_mul(module.tables))
+        .total_stacks(slots)
+        .total_gc_heaps(0)
+        .max_core_instances_per_component(module.core_instances)
+        .max_memories_per_component(module.memories)
+        .max_tables_per_component(module.tables)
+        .max_memories_per_module(1)
+        .max_tables_per_module(module.tables)
+        .max_core_instance_size(INSTANCE_BYTES_MAX)
+        .max_component_instance_size(INSTANCE_BYTES_MAX)
+        .max_memory_size(config.limits.memory_bytes)
+        .table_elements(config.limits.table_elements)
+        .max_unused_warm_slots(threads.saturating_mul(WARM_SLOTS_PER_THREAD))
+        .pagemap_scan(Enabled::Auto)
+        .linear_memory_keep_resident(MEMORY_KEPT_BYTES)
+        .table_keep_resident(TABLE_KEPT_BYTES)
+        .async_stack_keep_resident(STACK_KEPT_BYTES);
+    pool
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(slots: usize) -> Config {
+        Config { max_concurrent: Some(slots), ..Config::default() }
+    }
+
+    #[test]
+    fn a_pool_that_does_not_fit_gives_way_to_mapping_on_demand() {
+        let huge = config(4_000_000);
+        for layout in [Layout::Wide, Layout::Narrow] {
+            assert!(engine(&huge, layout).is_err(), "C069 {layout:?}");
+        }
+        assert!(build(&huge).is_ok());
+    }
+
+    #[test]
+    fn features_that_are_off_are_not_validated() {
+        let (_, features) = build(&config(1)).unwrap();
+        for (feature, name) in OFF {
+            assert!(!features.intersects(*feature), "{name}");
+        }
+        assert!(features.contains(WasmFeatures::SIMD | WasmFeatures::BULK_MEMORY | WasmFeatures::REFERENCE_TYPES));
+    }
+
+    #[test]
+    fn stacks_are_checked_against_each_other() {
+        let mut config = config(1);
+        config.module.stack_bytes = 0;
+        assert!(engine(&config, Layout::OnDemand).is_err(), "C071");
+    }
+}

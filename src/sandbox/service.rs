@@ -1,0 +1,251 @@
+//! The handle: uploads in, modules out; attempts in, outcomes out.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use wasmtime::{Engine, WasmFeatures, component::Linker};
+
+use crate::model::{Digest, Failure, Millis, TenantId, code};
+
+use super::{
+    Attempt, Cancel, Config, Finished, Inspected, Limits, Module, Rejected,
+    cache::Cache,
+    call, compile,
+    control::Stop,
+    engine, host, outcome,
+    state::{Env, State},
+    ticker::Ticker,
+    turns::Turns,
+    upload,
+};
+
+/// How long a ticker may take to show that it ticks, on a machine with much else to do.
+const TICK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The engine refuses its settings.
+    #[error("failed to make the engine: {0}")]
+    Engine(String),
+    /// No thread can be had.
+    #[error("failed to start a thread of the sandbox")]
+    Thread(#[source] io::Error),
+    /// The clock that stops guests stands still.
+    #[error("the sandbox's ticker does not tick, so nothing would stop a module")]
+    NoTick,
+}
+
+/// The sandbox is shut down: the attempt was not served, or not to its end, and is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the sandbox is shut down")]
+pub struct Closed;
+
+/// The sandbox. Cheap to clone; the last one dropped shuts it down.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Inner>);
+
+struct Inner {
+    config: Config,
+    engine: Engine,
+    features: WasmFeatures,
+    linker: Linker<State>,
+    env: Arc<Env>,
+    ticker: Arc<Ticker>,
+    cache: Cache,
+    slots: Arc<Semaphore>,
+    compiles: Semaphore,
+}
+
+impl Sandbox {
+    /// Makes the engine, starts the threads, and makes sure that the clock ticks.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        let (engine, features) = engine::build(&config).map_err(in_words)?;
+        let mut linker = Linker::new(&engine);
+        host::add_to_linker(&mut linker).map_err(in_words)?;
+        let ticker = Ticker::start(engine.clone(), config.tick).map_err(Error::Thread)?;
+        let turns = Turns::start(config.threads, Arc::clone(&ticker)).map_err(Error::Thread)?;
+        let env = Arc::new(Env {
+            turns,
+            clock: Arc::clone(&config.clock),
+            counts: config.module,
+            #[cfg(debug_assertions)]
+            abort_on_log: config.abort_on_log.clone(),
+        });
+        let sandbox = Self(Arc::new(Inner {
+            cache: Cache::new(config.cache_bytes),
+            slots: Arc::new(Semaphore::new(config.slots())),
+            compiles: Semaphore::new(config.threads.div_ceil(2)),
+            config,
+            engine,
+            features,
+            linker,
+            env,
+            ticker,
+        }));
+        if sandbox.0.ticker.ticks_within(TICK_PATIENCE) { Ok(sandbox) } else { Err(Error::NoTick) }
+    }
+
+    /// Returns how many attempts can be served at a time.
+    pub fn slots(&self) -> usize {
+        self.0.config.slots()
+    }
+
+    /// Returns what an attempt may use at most.
+    pub fn limits(&self) -> Limits {
+        self.0.config.limits
+    }
+
+    /// Examines an upload from its first byte to the tasks that it describes, and keeps it when it is good. `tenant`
+    /// is whose turn the module's own code has.
+    pub async fn inspect(&self, tenant: &TenantId, bytes: Bytes) -> Result<Inspected, Rejected> {
+        let (imports, module) = self.prepare(bytes).await?;
+        let described = self.describe(tenant, &module).await?;
+        let tasks = upload::tasks(described, self.0.config.module.tasks)?;
+        self.0.cache.insert(module.clone());
+        Ok(Inspected { digest: module.digest().clone(), imports, tasks, module })
+    }
+
+    /// Returns a module that is in memory.
+    pub fn cached(&self, digest: &Digest) -> Option<Module> {
+        self.0.cache.get(digest)
+    }
+
+    /// Returns a module that was accepted before, compiled from `bytes` where it is not in memory. Callers at a time
+    /// share one compile.
+    pub async fn load(&self, digest: &Digest, bytes: Bytes) -> Result<Module, Rejected> {
+        let load = || async {
+            let (_, module) = self.prepare(bytes).await?;
+            if module.digest() == digest { Ok(module) } else { Err(Rejected::Corrupt { digest: digest.clone() }) }
+        };
+        self.0.cache.get_or_make(digest, load).await
+    }
+
+    /// Serves one attempt in a fresh instance. Waits for a slot; never panics, never hangs: it ends by the attempt's
+    /// wall limit. Dropping the future cancels the attempt.
+    pub async fn run(&self, module: &Module, attempt: Attempt) -> Result<Finished, Closed> {
+        let limits = attempt.limits.least(self.0.config.limits);
+        let input_bytes = attempt.input.size_bytes();
+        if input_bytes > limits.input_bytes {
+            return Ok(Finished::early(outcome::of_large_input(input_bytes, limits.input_bytes), input_bytes));
+        }
+        let Attempt { info, input, wall, progress, cancel, .. } = attempt;
+        let tenant = info.tenant.clone();
+        let call =
+            call::run(Arc::clone(&self.0.env), Arc::clone(cancel.control()), module.clone(), info, input, limits, progress);
+        match self.serve(tenant, wall, &cancel, call).await? {
+            Some(finished) if cancel.control().stopped() == Some(Stop::Closed) && finished.outcome.is_err() => {
+                Err(Closed)
+            }
+            Some(finished) => Ok(finished),
+            None => {
+                let failure = Failure::sandbox(code::INTERNAL, "the server failed at serving the attempt");
+                Ok(Finished::early(failure, input_bytes))
+            }
+        }
+    }
+
+    /// Stops everything: running guests within a tick, what waits at once. Their callers are told [`Closed`].
+    pub fn shutdown(&self) {
+        self.0.shutdown();
+    }
+
+    /// Runs `call` on the guest threads, with a slot, under a wall limit. Returns nothing when the host panicked.
+    async fn serve<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        wall: Millis,
+        cancel: &Cancel,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> Result<Option<T>, Closed> {
+        let slot = Arc::clone(&self.0.slots).acquire_owned().await.map_err(|_| Closed)?;
+        let control = cancel.control();
+        let watched = self.0.ticker.watch(control, wall);
+        let _cancelled = CancelOnDrop(cancel);
+        let (tell, told) = oneshot::channel();
+        self.0.env.turns.spawn(tenant, async move {
+            let ended = call.await;
+            drop(watched);
+            give_back(slot);
+            // Nobody may listen any more; then nobody wants it.
+            let _ = tell.send(ended);
+        });
+        match told.await {
+            Ok(ended) => Ok(Some(ended)),
+            Err(_) if control.stopped() == Some(Stop::Closed) || self.0.slots.is_closed() => Err(Closed),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Examines, compiles and links, off the threads that serve the API and a few at a time.
+    async fn prepare(&self, bytes: Bytes) -> Result<(Vec<String>, Module), Rejected> {
+        let _permit = self.0.compiles.acquire().await.map_err(|_| Rejected::Closed)?;
+        let inner = Arc::clone(&self.0);
+        let prepared = tokio::task::spawn_blocking(move || inner.prepare(&bytes)).await;
+        prepared.unwrap_or_else(|error| {
+            tracing::error!(%error, "examining a component failed");
+            Err(Rejected::Internal)
+        })
+    }
+
+    async fn describe(
+        &self,
+        tenant: &TenantId,
+        module: &Module,
+    ) -> Result<Vec<super::bindings::types::TaskSpec>, Rejected> {
+        let Config { limits, module: counts, .. } = &self.0.config;
+        let limits = call::describe_limits(*limits, counts.describe_cpu);
+        let cancel = Cancel::new();
+        let call = call::describe(Arc::clone(&self.0.env), Arc::clone(cancel.control()), module.clone(), limits);
+        let described = self.serve(tenant.clone(), counts.describe_wall, &cancel, call).await;
+        match described.map_err(|Closed| Rejected::Closed)? {
+            Some(Ok(tasks)) => Ok(tasks),
+            Some(Err(failure)) => Err(Rejected::Describe { failure }),
+            None => Err(Rejected::Internal),
+        }
+    }
+}
+
+impl Inner {
+    fn prepare(&self, bytes: &[u8]) -> Result<(Vec<String>, Module), Rejected> {
+        let imports = upload::examine(bytes, self.features, &self.config)?;
+        let digest = Digest::of(bytes);
+        if let Some(module) = self.cache.get(&digest) {
+            return Ok((imports, module));
+        }
+        let component = compile::compile(&self.engine, bytes)?;
+        Ok((imports, Module::link(&self.linker, &component, digest)?))
+    }
+
+    fn shutdown(&self) {
+        self.slots.close();
+        self.compiles.close();
+        self.ticker.close();
+        self.env.turns.close();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+/// Cancels an attempt whose caller went away; one that has ended does not mind.
+struct CancelOnDrop<'a>(&'a Cancel);
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Gives a slot back. The store is gone by now, so its place in the pools is free for whoever comes next.
+fn give_back(slot: OwnedSemaphorePermit) {
+    drop(slot);
+}
+
+fn in_words(error: wasmtime::Error) -> Error {
+    Error::Engine(format!("{error:#}"))
+}

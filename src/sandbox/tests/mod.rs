@@ -1,0 +1,85 @@
+//! The sandbox from outside: guests written as WebAssembly text go in, outcomes are looked at.
+
+mod calls;
+mod fairness;
+mod guest;
+mod limits;
+mod uploads;
+
+use bytes::Bytes;
+
+use crate::model::{
+    ExecutionId, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, code::Code,
+};
+
+use super::{Attempt, Cancel, Config, Finished, Info, Limits, Module, Progress, Rejected, Sandbox};
+use guest::Guest;
+
+/// A sandbox with one guest thread and few slots.
+fn sandbox() -> Sandbox {
+    sandbox_with(|_| ())
+}
+
+fn sandbox_with(change: impl FnOnce(&mut Config)) -> Sandbox {
+    let mut config = Config { max_concurrent: Some(4), threads: 1, ..Config::default() };
+    change(&mut config);
+    Sandbox::new(config).unwrap()
+}
+
+fn tenant(name: &str) -> TenantId {
+    TenantId::new(name).unwrap()
+}
+
+fn info(owner: &str) -> Info {
+    Info {
+        tenant: tenant(owner),
+        execution: ExecutionId::new("e-1").unwrap(),
+        run: 1,
+        workflow: WorkflowName::new("w").unwrap(),
+        workflow_version: WorkflowVersion::new("1").unwrap(),
+        unit: UnitKey::new("step").unwrap(),
+        task: TaskName::new("test").unwrap(),
+        attempt: 1,
+        redelivery: false,
+        idempotency_key: "k".to_owned(),
+        deadline: None,
+    }
+}
+
+fn attempt() -> Attempt {
+    Attempt {
+        info: info("a"),
+        input: Payload::parse(br#"{"n":1}"#).unwrap(),
+        limits: Limits { cpu: Millis(100), ..Limits::default() },
+        wall: Millis(60_000),
+        progress: Progress::default(),
+        cancel: Cancel::new(),
+    }
+}
+
+async fn inspect(sandbox: &Sandbox, guest: &Guest) -> Module {
+    inspect_bytes(sandbox, guest.build()).await.unwrap()
+}
+
+async fn inspect_bytes(sandbox: &Sandbox, bytes: Vec<u8>) -> Result<Module, Rejected> {
+    Ok(sandbox.inspect(&tenant("a"), Bytes::from(bytes)).await?.module)
+}
+
+async fn run(sandbox: &Sandbox, guest: &Guest) -> Finished {
+    let module = inspect(sandbox, guest).await;
+    sandbox.run(&module, attempt()).await.unwrap()
+}
+
+fn code_of(finished: &Finished) -> &Code {
+    match &finished.outcome {
+        Ok(output) => panic!("it succeeded with {output}"),
+        Err(failure) => &failure.code,
+    }
+}
+
+fn message_of(finished: &Finished) -> &str {
+    match &finished.outcome {
+        Ok(output) => panic!("it succeeded with {output}"),
+        Err(failure) => &failure.message,
+    }
+}

@@ -1,0 +1,185 @@
+//! Registered documents, modules, aliases.
+
+use super::*;
+use crate::{
+    model::{
+        Digest, TenantId, Timestamp, WorkflowName, WorkflowVersion,
+        facts::TaskSpec,
+        id::sha256_hex,
+        row::{AliasRow, ModuleRow, WorkflowRow},
+    },
+    store::{Batch, ModulePut, System, WorkflowPut},
+};
+
+fn document(name: &str, version: &str, document: &str, created_at: i64) -> WorkflowPut {
+    let row = WorkflowRow {
+        name: id(name),
+        version: id(version),
+        definition_hash: id(&sha256_hex(document.as_bytes())),
+        document: document.into(),
+        created_at: Timestamp(created_at),
+    };
+    WorkflowPut { tenant: tenant(), row }
+}
+
+fn documents(puts: impl Into<Vec<WorkflowPut>>) -> Batch {
+    Batch { workflows: puts.into(), ..Batch::default() }
+}
+
+fn version(name: &str, version: &str) -> (TenantId, WorkflowName, WorkflowVersion) {
+    (tenant(), id(name), id(version))
+}
+
+pub(super) async fn the_first_document_of_a_version_stays(store: &dyn System) {
+    let first = document("orders", "1", "{\"a\":\"\\u0000\"}", 1);
+    store.commit(documents([first.clone()])).await.unwrap();
+    store.commit(documents([document("orders", "1", "{}", 2)])).await.unwrap();
+    let found = store.find_workflow(&tenant(), &id("orders"), Some(&id("1"))).await.unwrap();
+    assert_eq!(found, Some(first.row));
+    assert_eq!(store.find_workflow(&id("other"), &id("orders"), Some(&id("1"))).await.unwrap(), None);
+}
+
+pub(super) async fn a_dropped_default_is_no_default(store: &dyn System) {
+    let (one, two) = (document("orders", "1", "{}", 1), document("orders", "2", "{}", 2));
+    let mut batch = documents([one.clone(), two.clone()]);
+    let default = async || store.find_workflow(&tenant(), &id("orders"), None).await.unwrap();
+    batch.defaults = vec![version("orders", "1")];
+    store.commit(batch).await.unwrap();
+    assert_eq!(default().await, Some(one.row.clone()));
+    store.commit(Batch { defaults: vec![version("orders", "2")], ..Batch::default() }).await.unwrap();
+    assert_eq!(default().await, Some(two.row));
+    store.commit(Batch { workflows_drop: vec![version("orders", "2")], ..Batch::default() }).await.unwrap();
+    assert_eq!(default().await, None);
+    store.commit(Batch { defaults: vec![version("orders", "9")], ..Batch::default() }).await.unwrap();
+    assert_eq!(default().await, None, "a default that is not there");
+    let dropped = Batch {
+        workflows_drop: vec![version("orders", "9")],
+        defaults: vec![version("orders", "1")],
+        ..Batch::default()
+    };
+    store.commit(dropped).await.unwrap();
+    assert_eq!(default().await, Some(one.row));
+}
+
+pub(super) async fn documents_are_listed_newest_first(store: &dyn System) {
+    let puts = [("a", "1", 5), ("b", "1", 5), ("b", "2", 5), ("c", "1", 4), ("d", "1", 6)];
+    store.commit(documents(puts.map(|(name, version, at)| document(name, version, "{}", at)))).await.unwrap();
+    let mut seen = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list_workflows(&tenant(), after.take(), 2).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some((last.created_at, last.name.clone(), last.version.clone()));
+        seen.extend(page.iter().map(|row| format!("{}@{}", row.name, row.version)));
+    }
+    assert_eq!(seen, ["d@1", "b@2", "b@1", "a@1", "c@1"], "C098");
+    assert!(store.list_workflows(&id("other"), None, 10).await.unwrap().is_empty());
+}
+
+pub(super) async fn a_version_is_in_use_until_its_runs_end(store: &dyn System) {
+    let (first, second) = (start(&run("e-1")), start(&run("e-2")));
+    let in_use = async |version: &str| store.workflow_in_use(&tenant(), &id("orders"), &id(version)).await.unwrap();
+    assert!(!in_use("1").await);
+    write(store, [first.clone(), second.clone()]).await;
+    assert!(in_use("1").await);
+    assert!(!in_use("2").await);
+    write(store, [complete(&first)]).await;
+    assert!(in_use("1").await);
+    write(store, [complete(&second)]).await;
+    assert!(!in_use("1").await);
+}
+
+fn module(owner: &str, name: &str, content: &[u8], created_at: i64) -> ModulePut {
+    let task = TaskSpec {
+        name: id("orders.price"),
+        version: id("1.2"),
+        description: Some("prices \0".into()),
+        input_schema: Some(serde_json::json!({"type": "object", "maxProperties": 18_446_744_073_709_551_615_u64})),
+        output_schema: None,
+    };
+    let row = ModuleRow {
+        name: id(name),
+        digest: Digest::of(content),
+        size_bytes: content.len() as u64,
+        tasks: vec![task],
+        imports: vec!["sandkeep:task/log@0.1.0".into()],
+        created_at: Timestamp(created_at),
+    };
+    ModulePut { tenant: id(owner), row, content: content.to_vec().into() }
+}
+
+fn modules(puts: impl Into<Vec<ModulePut>>) -> Batch {
+    Batch { modules: puts.into(), ..Batch::default() }
+}
+
+fn without(put: &ModulePut) -> Batch {
+    let row = &put.row;
+    Batch { modules_drop: vec![(put.tenant.clone(), row.name.clone(), row.digest.clone())], ..Batch::default() }
+}
+
+pub(super) async fn module_bytes_are_shared_and_go_with_the_last(store: &dyn System) {
+    let bytes: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
+    let (first, second) = (module("default", "orders", &bytes, 1), module("other", "prices", &bytes, 2));
+    let content =
+        async |put: &ModulePut| store.module_content(&put.tenant, &put.row.name, &put.row.digest).await.unwrap();
+    store.commit(modules([first.clone()])).await.unwrap();
+    assert_eq!(content(&second).await, None, "knowing a digest gives no access");
+    store.commit(modules([second.clone(), module("default", "empty", b"", 3)])).await.unwrap();
+    assert_eq!(store.tenants().await.unwrap(), [id("default"), id("other")]);
+    store.commit(without(&first)).await.unwrap();
+    assert_eq!(content(&first).await, None);
+    assert!(content(&second).await.as_ref() == Some(&bytes));
+    store.commit(without(&second)).await.unwrap();
+    assert_eq!(content(&second).await, None);
+    assert_eq!(content(&module("default", "empty", b"", 3)).await, Some(Vec::new()));
+
+    // Only what is stored anew is found: the old bytes are gone.
+    let other = ModulePut { content: vec![7; bytes.len()].into(), ..first.clone() };
+    store.commit(modules([other.clone()])).await.unwrap();
+    assert!(content(&first).await == Some(other.content.to_vec()));
+}
+
+pub(super) async fn modules_and_aliases_are_listed(store: &dyn System) {
+    let puts = [("a", "one", 5), ("a", "two", 5), ("b", "one", 5), ("c", "one", 9)];
+    let puts = puts.map(|(name, content, at)| module("default", name, content.as_bytes(), at));
+    store.commit(modules(puts.clone())).await.unwrap();
+    store
+        .commit(modules([ModulePut {
+            row: ModuleRow { created_at: Timestamp(99), ..puts[0].row.clone() },
+            ..puts[0].clone()
+        }]))
+        .await
+        .unwrap();
+    let page = async |name: Option<&str>| {
+        let name = name.map(id);
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.list_modules(&tenant(), name.as_ref(), after.take(), 2).await.unwrap();
+            let Some(last) = page.last() else { break seen };
+            after = Some((last.created_at, last.name.clone(), last.digest.clone()));
+            seen.extend(page);
+        }
+    };
+    let mut expected: Vec<_> = puts.iter().map(|put| put.row.clone()).collect();
+    expected.sort_by_key(|row| std::cmp::Reverse((row.created_at, row.name.clone(), row.digest.clone())));
+    assert_eq!(page(None).await, expected);
+    expected.retain(|row| row.name.as_str() == "a");
+    assert_eq!(page(Some("a")).await, expected);
+    assert_eq!(page(Some("none")).await, []);
+
+    let alias = |module: &str, alias: &str, digest: &Digest, at| {
+        (tenant(), AliasRow { module: id(module), alias: id(alias), digest: digest.clone(), moved_at: Timestamp(at) })
+    };
+    let (one, two) = (&puts[0].row.digest, &puts[1].row.digest);
+    let aliases = vec![alias("b", "live", one, 1), alias("a", "live", one, 1), alias("a", "beta", one, 1)];
+    store.commit(Batch { aliases, ..Batch::default() }).await.unwrap();
+    let moved = Batch {
+        aliases: vec![alias("a", "live", two, 2)],
+        aliases_drop: vec![(tenant(), id("b"), id("live"))],
+        ..Batch::default()
+    };
+    store.commit(moved).await.unwrap();
+    let expected = [alias("a", "beta", one, 1).1, alias("a", "live", two, 2).1];
+    assert_eq!(store.list_aliases(&tenant()).await.unwrap(), expected);
+    assert_eq!(store.list_aliases(&id("other")).await.unwrap(), []);
+}

@@ -1,0 +1,12 @@
+//! The server as its users meet it: a real process on a free port, a real database, real modules, real workers.
+//!
+//! Times are lowered by settings; nothing here sleeps to let something happen, it asks until it has.
+//! `SANDKEEP_SOAK=1` runs counts and times as the cases state them.
+
+mod commits;
+mod full;
+mod kill;
+mod rooms;
+mod sandbox;
+mod support;
+mod workers;
