@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Failure, api::Api, process::Process};
@@ -26,6 +27,25 @@ pub struct Load {
     pub window: Duration,
 }
 
+/// What was measured.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    scenario: &'static str,
+    steps: usize,
+    concurrency: usize,
+    seconds: f64,
+    executions: usize,
+    errors: u64,
+    executions_per_s: f64,
+    steps_per_s: f64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    peak_mib: Option<f64>,
+    cpu_s_per_1000_steps: Option<f64>,
+    commits: Option<u64>,
+    first_error: Option<String>,
+}
+
 #[derive(Default)]
 struct Counts {
     millis: Vec<f64>,
@@ -34,7 +54,7 @@ struct Counts {
 }
 
 /// Drives a load and returns what was measured.
-pub async fn measure(api: &Api, process: Option<Process>, load: Load) -> Result<Value, Failure> {
+pub async fn measure(api: &Api, process: Option<Process>, load: Load) -> Result<Line, Failure> {
     api.register(&document(&load)).await?;
     let counts = Arc::new(Mutex::new(Counts::default()));
     let begin = Instant::now() + load.warm;
@@ -57,22 +77,22 @@ pub async fn measure(api: &Api, process: Option<Process>, load: Load) -> Result<
     let seconds = load.window.as_secs_f64();
     let cpu = cpu_before.flatten().zip(cpu_after.flatten()).map(|(before, after)| after - before);
     let commits = commits_before.zip(commits_after).map(|(before, after)| after.saturating_sub(before));
-    Ok(json!({
-        "scenario": load.name,
-        "steps": load.steps,
-        "concurrency": load.concurrency,
-        "seconds": seconds,
-        "executions": executions,
-        "errors": counts.errors,
-        "executions_per_s": rounded(executions as f64 / seconds),
-        "steps_per_s": rounded(steps as f64 / seconds),
-        "p50_ms": quantile(&counts.millis, 0.5),
-        "p99_ms": quantile(&counts.millis, 0.99),
-        "peak_mib": process.and_then(Process::peak_mib).map(rounded),
-        "cpu_s_per_1000_steps": cpu.filter(|_| steps > 0).map(|cpu| (cpu * 1e6 / steps as f64).round() / 1e3),
-        "commits": commits,
-        "first_error": counts.first_error,
-    }))
+    Ok(Line {
+        scenario: load.name,
+        steps: load.steps,
+        concurrency: load.concurrency,
+        seconds,
+        executions,
+        errors: counts.errors,
+        executions_per_s: rounded(executions as f64 / seconds),
+        steps_per_s: rounded(steps as f64 / seconds),
+        p50_ms: quantile(&counts.millis, 0.5),
+        p99_ms: quantile(&counts.millis, 0.99),
+        peak_mib: process.and_then(Process::peak_mib).map(rounded),
+        cpu_s_per_1000_steps: cpu.filter(|_| steps > 0).map(|cpu| (cpu * 1e6 / steps as f64).round() / 1e3),
+        commits,
+        first_error: counts.first_error,
+    })
 }
 
 async fn repeat(api: Api, workflow: &'static str, begin: Instant, end: Instant, counts: Arc<Mutex<Counts>>) {
@@ -81,7 +101,12 @@ async fn repeat(api: Api, workflow: &'static str, begin: Instant, end: Instant, 
         let done = async { api.wait(&api.start(workflow).await?).await }.await;
         let ended = Instant::now();
         let failed = done.is_err();
-        note(&mut counts.lock().unwrap_or_else(PoisonError::into_inner), done, ended - started, (begin..end).contains(&ended));
+        note(
+            &mut counts.lock().unwrap_or_else(PoisonError::into_inner),
+            done,
+            ended - started,
+            (begin..end).contains(&ended),
+        );
         if failed {
             // A server that refuses at once must not make this a busy loop.
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -102,7 +127,8 @@ fn note(counts: &mut Counts, done: Result<(), Failure>, took: Duration, within: 
 
 fn document(load: &Load) -> Value {
     let step = |at: usize| {
-        let input = if load.chained && at > 0 { format!("${{ steps.s{}.output }}", at - 1) } else { "${ input }".to_owned() };
+        let input =
+            if load.chained && at > 0 { format!("${{ steps.s{}.output }}", at - 1) } else { "${ input }".to_owned() };
         json!({ "id": format!("s{at}"), "task": "core.echo", "input": input })
     };
     json!({

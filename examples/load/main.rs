@@ -110,7 +110,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     if arguments.flush {
         let dir = tempfile::tempdir_in(&parent)?;
-        print(&flush::measure(dir.path())?)?;
+        print(&serde_json::to_string(&flush::measure(dir.path())?)?)?;
     }
     if arguments.server.is_none() && arguments.binary.is_none() {
         return Ok(());
@@ -131,12 +131,12 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn measure(arguments: &Arguments, scenario: Scenario, server: &mut Server) -> Result<serde_json::Value, Failure> {
+async fn measure(arguments: &Arguments, scenario: Scenario, server: &mut Server) -> Result<String, Failure> {
     let (name, steps, concurrency) = match scenario {
         Scenario::Chain => ("chain", arguments.steps, 64),
         Scenario::Single => ("single", 1, 256),
         Scenario::Fan => ("fan", FAN_STEPS, 4),
-        Scenario::Sleep => return sleepers::measure(server, arguments.sleepers).await,
+        Scenario::Sleep => return Ok(serde_json::to_string(&sleepers::measure(server, arguments.sleepers).await?)?),
     };
     let load = drive::Load {
         name,
@@ -146,10 +146,10 @@ async fn measure(arguments: &Arguments, scenario: Scenario, server: &mut Server)
         warm: Duration::from_secs(arguments.warm),
         window: Duration::from_secs(arguments.seconds.max(1)),
     };
-    drive::measure(&Api::new(server.url())?, server.process(), load).await
+    Ok(serde_json::to_string(&drive::measure(&Api::new(server.url())?, server.process(), load).await?)?)
 }
 
-fn print(line: &serde_json::Value) -> Result<(), Failure> {
+fn print(line: &str) -> Result<(), Failure> {
     writeln!(io::stdout(), "{line}")?;
     Ok(())
 }

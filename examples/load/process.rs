@@ -78,7 +78,8 @@ impl Server {
     /// Starts a program with a database in `dir` and waits until it is ready.
     pub async fn start(binary: &Path, arguments: &[String], dir: &Path) -> Result<Self, Failure> {
         let database = format!("sqlite:{}", dir.join("load.db").display());
-        let mut all: Vec<String> = ["server", "--listen", "127.0.0.1:0", "--log-filter", "warn", "--database"].map(String::from).into();
+        let mut all: Vec<String> =
+            ["server", "--listen", "127.0.0.1:0", "--log-filter", "warn", "--database"].map(String::from).into();
         all.push(database);
         all.extend(arguments.iter().cloned());
         Self::run((binary.to_owned(), all)).await

@@ -8,15 +8,28 @@ use std::{
     time::Instant,
 };
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Failure, api::Api, drive::rounded, process::Process, process::Server};
 
 /// How many are started at once.
 const CONCURRENCY: usize = 256;
 
+/// What was measured.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    scenario: &'static str,
+    executions: usize,
+    executions_per_s: f64,
+    resident_mib: Option<f64>,
+    peak_mib: Option<f64>,
+    restart_ready_ms: Option<f64>,
+    restart_resident_mib: Option<f64>,
+}
+
 /// Starts `count` executions that sleep, and restarts the server where it is ours.
-pub async fn measure(server: &mut Server, count: usize) -> Result<Value, Failure> {
+pub async fn measure(server: &mut Server, count: usize) -> Result<Line, Failure> {
     let api = Api::new(server.url())?;
     api.register(&json!({
         "ir_version": "sandkeep-ir/1",
@@ -36,15 +49,15 @@ pub async fn measure(server: &mut Server, count: usize) -> Result<Value, Failure
     let peak = server.process().and_then(Process::peak_mib);
     let restart_ms = server.restart().await?.map(|took| took.as_secs_f64() * 1e3);
     let resident_again = server.process().filter(|_| restart_ms.is_some()).and_then(Process::resident_mib);
-    Ok(json!({
-        "scenario": "sleep",
-        "executions": count,
-        "executions_per_s": rounded(count as f64 / seconds),
-        "resident_mib": resident.map(rounded),
-        "peak_mib": peak.map(rounded),
-        "restart_ready_ms": restart_ms.map(rounded),
-        "restart_resident_mib": resident_again.map(rounded),
-    }))
+    Ok(Line {
+        scenario: "sleep",
+        executions: count,
+        executions_per_s: rounded(count as f64 / seconds),
+        resident_mib: resident.map(rounded),
+        peak_mib: peak.map(rounded),
+        restart_ready_ms: restart_ms.map(rounded),
+        restart_resident_mib: resident_again.map(rounded),
+    })
 }
 
 async fn start(api: Api, next: Arc<AtomicUsize>, count: usize) -> Result<(), Failure> {

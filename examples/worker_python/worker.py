@@ -203,6 +203,7 @@ class Worker:
         self._session: str | None = None
         self._heartbeat_seconds = 5.0
         self._server_drains = False
+        self._registered = threading.Event()
         self._stop = threading.Event()
         self._done = threading.Event()
         self._polling = self._connect()
@@ -240,8 +241,13 @@ class Worker:
             self._session = answer["worker_session_id"]
             self._heartbeat_seconds = answer["heartbeat_interval_ms"] / 1000
             self._server_drains = False
+            session, active = self._session, list(self._active.values())
+        self._registered.set()
         say(f"registered as {self._arguments.worker_id} for {', '.join(HANDLERS)}")
-        return self._session
+        if active:
+            # Before the first poll: a server that was away keeps for us what we name, and hands out the rest again.
+            connection.post("/v1/workers/heartbeat", signs_of_life(session, active))
+        return session
 
     def _forget(self, session: str) -> None:
         """Drops a session that the server does not know; whoever polls next registers again."""
@@ -345,14 +351,15 @@ class Worker:
 
     def _heartbeats(self) -> None:
         connection = self._connect()
+        # Only a registration tells how often.
+        self._registered.wait()
         while not self._done.wait(self._heartbeat_seconds):
             with self._lock:
                 session, active = self._session, list(self._active.values())
             if session is None:
                 continue
-            message = {"worker_session_id": session, "active": [{"token": task.token} for task in active]}
             try:
-                answer = connection.post("/v1/workers/heartbeat", message)
+                answer = connection.post("/v1/workers/heartbeat", signs_of_life(session, active))
             except Away as error:
                 say(f"no heartbeat: {error}")
                 continue
@@ -382,6 +389,11 @@ class Worker:
             except (Away, Refused) as error:
                 say(f"could not say goodbye: {error}")
         say("stopped")
+
+
+def signs_of_life(session: str, active: list[Task]) -> Json:
+    """Returns the message of a heartbeat, which names what runs."""
+    return {"worker_session_id": session, "active": [{"token": task.token} for task in active]}
 
 
 def failed(task: Task, code: str, message: str, retryable: bool, details: Json) -> Json:

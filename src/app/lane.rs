@@ -236,12 +236,13 @@ impl Lane {
         let mut stages: Vec<Box<Stage>> = Vec::new();
         let mut at: HashMap<ExecutionKey, usize> = HashMap::new();
         let mut bytes = 0;
+        let mut left_over = Vec::new();
         while let Some(ask) = asks.pop_front() {
             let now_in = at.get(&ask.key).copied();
             let stage = now_in.map(|index| &mut stages[index]);
             let turn_full = stage.as_ref().is_some_and(|stage| stage.event_count() >= self.app.settings.limits.turn_events);
             if turn_full || bytes >= STAGED_BYTES_MAX || began.elapsed() >= DECIDING_MAX {
-                self.inbox.push_front(ask);
+                left_over.push(ask);
                 continue;
             }
             let before = stage.as_ref().map_or(0, |stage| stage.bytes());
@@ -254,6 +255,10 @@ impl Lane {
             } else if let Some(index) = now_in {
                 bytes += stages[index].bytes() - before;
             }
+        }
+        // From the last to the first, so that they stand in the order in which they came.
+        for ask in left_over.into_iter().rev() {
+            self.inbox.push_front(ask);
         }
         for stage in stages {
             self.send_off(stage);

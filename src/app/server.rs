@@ -12,7 +12,7 @@ use crate::{
     clock::Clock,
     model::{TenantId, facts::Builtin},
     sandbox::Sandbox,
-    store::System,
+    store::{Batch, System},
 };
 
 /// The version of the wire.
@@ -61,6 +61,7 @@ impl App {
             tokio::spawn(lane::run(inner.clone(), start));
         }
         recovery::run(&inner).await?;
+        inner.dispatch.open();
         tokio::spawn(timers::run(inner.clone()));
         tokio::spawn(sweep::run(inner.clone()));
         tokio::spawn(dispatch::watch::run(inner.clone()));
@@ -152,6 +153,11 @@ impl App {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
         inner.sandbox.shutdown();
+        // What the writer still gathers goes first: notes of deliveries wait for company.
+        let written = tokio::time::timeout(std::time::Duration::from_millis(500), inner.writer.write(Batch::default())).await;
+        if !matches!(written, Ok(Ok(()))) {
+            tracing::warn!("the last notes of deliveries were not written");
+        }
         let closed = tokio::time::timeout(std::time::Duration::from_millis(900), inner.store.close()).await;
         match closed {
             Ok(Ok(())) => tracing::info!("the server ended"),

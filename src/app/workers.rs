@@ -96,11 +96,18 @@ impl App {
             // In line before the look, so that what comes in between wakes this poll.
             let Some(mut parked) = ParkedPoll::new(app, &session) else { return Err(unknown_session()) };
             let Some(taken) = app.dispatch.take_for_session(&session, max, now) else { return Err(unknown_session()) };
-            app.refill_wake.notify_one();
-            parked.satisfied = !taken.is_empty();
+            if app.dispatch.became_low() {
+                app.refill_wake.notify_one();
+            }
+            let took = !taken.is_empty();
+            parked.satisfied = took;
             let handed = self.hand_over(&session, taken).await;
             if !handed.is_empty() || app.is_stopping() {
                 return Ok(handed);
+            }
+            if took {
+                // Nothing of it could be handed over, but more may be ready, which wakes nobody any more.
+                continue;
             }
             tokio::select! {
                 _ = &mut parked.woken => parked.was_woken = true,
@@ -115,20 +122,21 @@ impl App {
     /// Makes the answer of what was taken: inputs are checked against their contracts before they are handed out, and the
     /// answer ends at its size limit.
     async fn hand_over(&self, session: &SessionId, taken: Vec<Taken>) -> Handed {
-        let mut handed = Handed { app: self.inner.clone(), deliveries: Vec::new(), tasks: Vec::new() };
+        // All of them from the start, so that a poll that ends in between gives all of them back.
+        let mut handed = Handed { app: self.inner.clone(), deliveries: taken.clone(), tasks: Vec::new() };
         let mut bytes = 0;
         for taken in taken {
-            handed.deliveries.push(taken.clone());
             let row = &taken.ready.row;
             let size = taken.ready.input.size_bytes();
             if !handed.tasks.is_empty() && bytes + size > ANSWER_BYTES_MAX {
-                handed.give_back_last();
+                handed.leave_out(&taken);
+                give_back(&self.inner, &taken);
                 continue;
             }
             let definition = self.inner.definition(&row.unit.run.tenant, &row.workflow, &row.workflow_version).await;
             let contract = definition.as_ref().ok().and_then(|definition| definition.contract(&row.task));
             if let Err(failure) = contracts::check_input(contract, &taken.ready.input) {
-                handed.deliveries.pop();
+                handed.leave_out(&taken);
                 if let Some(held) = self.inner.dispatch.held(&row.unit) {
                     self.inner.end_delivery(held, End::Failed(failure)).await;
                 }
@@ -466,10 +474,8 @@ impl Handed {
         self.deliveries.clear();
     }
 
-    fn give_back_last(&mut self) {
-        if let Some(taken) = self.deliveries.pop() {
-            give_back(&self.app, &taken);
-        }
+    fn leave_out(&mut self, taken: &Taken) {
+        self.deliveries.retain(|other| other.delivery != taken.delivery);
     }
 }
 

@@ -54,7 +54,8 @@ struct StepText {
 pub(super) fn steps(document: &str) -> BTreeMap<String, Step> {
     let Ok(Document { defaults, contracts, steps }) = serde_json::from_str(document) else { return BTreeMap::new() };
     let queue = |step: &StepText| step.queue.clone().or_else(|| defaults.queue.clone());
-    let contract = |task: &String| contracts.get(task)?.version.as_deref().and_then(|text| ContractVersion::new(text).ok());
+    let contract =
+        |task: &String| contracts.get(task)?.version.as_deref().and_then(|text| ContractVersion::new(text).ok());
     let read = |step: StepText| {
         let known = Step {
             contract: step.task.as_ref().and_then(contract),
@@ -78,7 +79,8 @@ pub(super) fn advise(
 ) -> Option<String> {
     match unit.status.as_str() {
         "RETRYING" => {
-            let at = unit.wake_at_ms.map(|at| format!(" at {} ({})", Timestamp(at), until(now, at))).unwrap_or_default();
+            let at =
+                unit.wake_at_ms.map(|at| format!(" at {} ({})", Timestamp(at), until(now, at))).unwrap_or_default();
             Some(format!("its next attempt is due{at}"))
         }
         "WAITING" => Some(match (&step.signal, unit.wake_at_ms) {
@@ -105,7 +107,8 @@ fn for_worker(step: &Step, workers: &[WorkerView]) -> Option<String> {
     if doing.is_empty() {
         return Some(format!("no worker does `{task}`: start one that takes from the queue `{queue}`"));
     }
-    let fitting: Vec<_> = doing.iter().filter(|worker| worker.tasks.iter().any(|offer| serves(offer, task, step))).collect();
+    let fitting: Vec<_> =
+        doing.iter().filter(|worker| worker.tasks.iter().any(|offer| serves(offer, task, step))).collect();
     if fitting.is_empty() {
         return Some(format!("workers do `{task}`, but none in a version that serves{version}: start a newer one"));
     }
@@ -198,17 +201,37 @@ mod tests {
         let charge = ["payments.charge@1.4.0"];
         for (workers, advice) in [
             (vec![], "no worker does `payments.charge`: start one that takes from the queue `slow`"),
-            (of(&["payments.chargeback@1.4.0"], "slow", None, 0, 1), "no worker does `payments.charge`: start one that takes from the queue `slow`"),
-            (of(&["payments.charge@1.1.0"], "slow", None, 0, 1), "workers do `payments.charge`, but none in a version that serves version 1.2: start a newer one"),
-            (of(&charge, "default", None, 0, 1), "workers do `payments.charge`, but none takes from the queue `slow`: start one that does"),
-            (of(&charge, "slow", Some("paris"), 0, 1), "workers do `payments.charge`, but none announced the node `berlin`: start one that does"),
+            (
+                of(&["payments.chargeback@1.4.0"], "slow", None, 0, 1),
+                "no worker does `payments.charge`: start one that takes from the queue `slow`",
+            ),
+            (
+                of(&["payments.charge@1.1.0"], "slow", None, 0, 1),
+                "workers do `payments.charge`, but none in a version that serves version 1.2: start a newer one",
+            ),
+            (
+                of(&charge, "default", None, 0, 1),
+                "workers do `payments.charge`, but none takes from the queue `slow`: start one that does",
+            ),
+            (
+                of(&charge, "slow", Some("paris"), 0, 1),
+                "workers do `payments.charge`, but none announced the node `berlin`: start one that does",
+            ),
             (of(&charge, "slow", Some("berlin"), 1, 0), "all 1 workers that do `payments.charge` are busy: start more"),
             (of(&charge, "slow", Some("berlin"), 0, 1), "a worker waits for `payments.charge`: look again"),
-            (of(&charge, "slow", Some("berlin"), 0, 0), "workers that do `payments.charge` do not ask for work at the moment: look at their logs"),
+            (
+                of(&charge, "slow", Some("berlin"), 0, 0),
+                "workers that do `payments.charge` do not ask for work at the moment: look at their logs",
+            ),
         ] {
             check("charge", state(), &workers, advice);
         }
-        check("mail", state(), &of(&["mail.send@1.0.0"], "fast", None, 0, 1), "a worker waits for `mail.send`: look again");
+        check(
+            "mail",
+            state(),
+            &of(&["mail.send@1.0.0"], "fast", None, 0, 1),
+            "a worker waits for `mail.send`: look again",
+        );
     }
 
     #[test]
@@ -216,7 +239,11 @@ mod tests {
         let json = |text: &str| serde_json::from_str(text).unwrap();
         for (step, state, advice) in [
             ("mail", r#"{"status":"SCHEDULED","target":"module"}"#, "it waits for a free place in the sandbox"),
-            ("mail", r#"{"status":"RETRYING","wake_at_ms":13000}"#, "its next attempt is due at 1970-01-01T00:00:13.000Z (in 12s)"),
+            (
+                "mail",
+                r#"{"status":"RETRYING","wake_at_ms":13000}"#,
+                "its next attempt is due at 1970-01-01T00:00:13.000Z (in 12s)",
+            ),
             ("nap", r#"{"status":"WAITING","wake_at_ms":500}"#, "its timer is due at 1970-01-01T00:00:00.500Z (now)"),
             ("approved", r#"{"status":"WAITING"}"#, "send it the signal: sandkeep signal e-1 approve --input JSON"),
             (

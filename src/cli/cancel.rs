@@ -24,7 +24,8 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args) -> Result<(), Error> {
     let client = args.server.client()?;
-    let body = args.reason.map_or(Body::Empty, |reason| Body::Json(serde_json::json!({ "reason": reason }).to_string()));
+    let body =
+        args.reason.map_or(Body::Empty, |reason| Body::Json(serde_json::json!({ "reason": reason }).to_string()));
     let answer = client.post(&To::path(&["executions", &args.id, "cancel"]), body, None).await?;
     args.output.value(&answer, || Ok(client.read::<State>(&answer)?.sentence()))
 }

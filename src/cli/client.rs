@@ -10,11 +10,7 @@ use reqwest::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::{
-    Error,
-    error::Refusal,
-    progress,
-};
+use super::{Error, error::Refusal, progress};
 
 /// The largest answer that is taken, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -24,6 +20,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an answer may take that the server does not hold back on purpose.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long an upload may take; compiling comes on top of the line.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// The most rows that the server gives in a page.
 const PAGE_ROWS_MAX: u64 = 500;
@@ -154,7 +153,7 @@ impl Client {
 
     /// Asks for a value of a known shape.
     pub(super) async fn get_as<T: DeserializeOwned>(&self, to: &To<'_>) -> Result<T, Error> {
-        self.read(&*self.get(to).await?)
+        self.read(&self.get(to).await?)
     }
 
     /// Sends something and returns the JSON answer. `key` makes a repeated request recognisable.
@@ -166,8 +165,8 @@ impl Client {
         request = match body {
             Body::Empty => request.timeout(ANSWER_TIMEOUT),
             Body::Json(text) => request.timeout(ANSWER_TIMEOUT).header(CONTENT_TYPE, "application/json").body(text),
-            // How long an upload takes depends on its size and the line, and compiling comes on top.
             Body::Module(bytes) => request
+                .timeout(UPLOAD_TIMEOUT)
                 .header(CONTENT_TYPE, "application/wasm")
                 .header(CONTENT_LENGTH, bytes.len())
                 .body(progress::upload(bytes)),
@@ -287,7 +286,13 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use axum::{
+        Router,
+        extract::{DefaultBodyLimit, Query},
+        routing::{get, post},
+    };
+
+    use super::{testing::serve, *};
 
     fn url(base: &str, to: &To<'_>) -> String {
         Server::at(base.to_owned()).client().unwrap().url(to).unwrap().to_string()
@@ -310,7 +315,11 @@ mod tests {
     #[test]
     fn odd_servers_are_refused_as_usage() {
         for server in ["127.0.0.1:7420", "https://h", "ftp://h", "mailto:x", ""] {
-            assert_eq!(Server::at(server.to_owned()).client().err().map(|error| error.exit_code()), Some(2), "{server}");
+            assert_eq!(
+                Server::at(server.to_owned()).client().err().map(|error| error.exit_code()),
+                Some(2),
+                "{server}"
+            );
         }
         let token = |token: &str| Server { token: Some(token.to_owned()), ..Server::at("http://h".to_owned()) };
         assert!(token("abc").client().is_ok());
@@ -335,5 +344,49 @@ mod tests {
         drop(listener);
         let client = Server::at(format!("http://{address}")).client().unwrap();
         assert_eq!(client.get(&To::path(&["health"])).await.unwrap_err().exit_code(), 4);
+    }
+    #[tokio::test]
+    async fn rows_are_gathered_over_pages() {
+        /// A list of seven rows in pages of at most three.
+        async fn list(Query(query): Query<BTreeMap<String, String>>) -> String {
+            let begin: usize = query.get("cursor").map_or(0, |cursor| cursor.parse().unwrap());
+            let end = (begin + query["limit"].parse::<usize>().unwrap().min(3)).min(7);
+            let next = if end < 7 { format!("\"{end}\"") } else { "null".to_owned() };
+            format!("{{\"rows\":{:?},\"next_cursor\":{next}}}", (begin..end).collect::<Vec<_>>())
+        }
+        let server = serve(Router::new().route("/v1/things", get(list))).await;
+        let client = server.client().unwrap();
+        for (limit, found, more) in [(1, 1, true), (3, 3, true), (5, 5, true), (7, 7, false), (500, 7, false)] {
+            let (rows, rest) = client.rows(&To::path(&["things"]), "rows", limit).await.unwrap();
+            let rows: Vec<usize> = rows.iter().map(|row| row.get().parse().unwrap()).collect();
+            assert_eq!((rows, rest), ((0..found).collect(), more), "limit {limit}");
+        }
+        assert_eq!(client.rows(&To::path(&["things"]), "other", 1).await.unwrap_err().exit_code(), 4);
+    }
+
+    #[tokio::test]
+    async fn a_large_upload_arrives_whole() {
+        async fn upload(headers: HeaderMap, body: bytes::Bytes) -> String {
+            format!("[{}, {}]", headers[CONTENT_LENGTH].to_str().unwrap(), body.len())
+        }
+        let router = Router::new().route("/v1/modules/big", post(upload)).layer(DefaultBodyLimit::disable());
+        let client = serve(router).await.client().unwrap();
+        let answer = client.post(&To::path(&["modules", "big"]), Body::Module(vec![1; 3_000_000]), None).await.unwrap();
+        assert_eq!(answer.get(), "[3000000, 3000000]");
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    //! A server of a test's own.
+
+    use super::Server;
+
+    /// Serves a router on loopback for as long as the test runs.
+    pub(in super::super) async fn serve(router: axum::Router) -> Server {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Server::at(format!("http://{address}"))
     }
 }

@@ -158,9 +158,15 @@ mod tests {
     #[test]
     fn yaml_means_what_its_json_means() {
         for (yaml, json) in [
-            ("name: order\nsteps:\n  - id: a\n    sleep: 1s\n  - {}\nlist: []\n", r#"{"name":"order","steps":[{"id":"a","sleep":"1s"},{}],"list":[]}"#),
+            (
+                "name: order\nsteps:\n  - id: a\n    sleep: 1s\n  - {}\nlist: []\n",
+                r#"{"name":"order","steps":[{"id":"a","sleep":"1s"},{}],"list":[]}"#,
+            ),
             ("on: {failure: []}\nyes: no", r#"{"on":{"failure":[]},"yes":"no"}"#),
-            ("[9007199254740993, 18446744073709551615, -9223372036854775808, 0.1, 1.0, 1e300]", "[9007199254740993,18446744073709551615,-9223372036854775808,0.1,1.0,1e+300]"),
+            (
+                "[9007199254740993, 18446744073709551615, -9223372036854775808, 0.1, 1.0, 1e300]",
+                "[9007199254740993,18446744073709551615,-9223372036854775808,0.1,1.0,1e+300]",
+            ),
             ("[null, ~, true, 'true', \"1\", 1_000, 007]", r#"[null,null,true,"true","1","1_000","007"]"#),
             ("when: '${ a == \"b: c\" }'\n", r#"{"when":"${ a == \"b: c\" }"}"#),
             ("text: |\n  one\n  two\n", r#"{"text":"one\ntwo\n"}"#),
@@ -174,7 +180,9 @@ mod tests {
     fn yaml_that_json_cannot_hold_is_refused() {
         let deep = "[".repeat(200) + &"]".repeat(200);
         let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned()
-            + &(b'b'..=b'k').map(|at| format!("{0}: &{0} [{1}]\n", at as char, vec![format!("*{}", (at - 1) as char); 9].join(","))).collect::<String>();
+            + &(b'b'..=b'k')
+                .map(|at| format!("{0}: &{0} [{1}]\n", at as char, vec![format!("*{}", (at - 1) as char); 9].join(",")))
+                .collect::<String>();
         for yaml in ["a: 1\na: 2\n", "a: .nan", "a: .inf", "a: [", "a: !custom x", "a: 1\n---\nb: 2\n", &deep, &bomb] {
             assert!(yaml_to_json(yaml).is_err(), "{}", &yaml[..yaml.len().min(40)]);
         }

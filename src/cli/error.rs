@@ -81,7 +81,8 @@ impl Refusal {
         let mut listed = match details.map(|details| (details, serde_json::from_str::<Problems>(details))) {
             None => String::new(),
             Some((_, Ok(Problems { problems }))) => {
-                let line = |problem: Problem| format!("\n  {}: {}", super::document::place(&problem.pointer), problem.message);
+                let line =
+                    |problem: Problem| format!("\n  {}: {}", super::document::place(&problem.pointer), problem.message);
                 problems.into_iter().map(line).collect()
             }
             Some((details, Err(_))) => format!("\n  {details}"),
@@ -157,10 +158,18 @@ mod tests {
     #[test]
     fn a_refusal_tells_its_details() {
         assert_eq!(refused("FORBIDDEN", None).story(), "error: no (FORBIDDEN)");
-        let problems = r#"{"problems":[{"pointer":"/steps/0","code":"X","message":"one"},{"pointer":"","message":"two"}]}"#;
-        assert_eq!(refused("INVALID_IR", Some(problems)).story(), "error: no (INVALID_IR)\n  /steps/0: one\n  document: two");
+        let problems =
+            r#"{"problems":[{"pointer":"/steps/0","code":"X","message":"one"},{"pointer":"","message":"two"}]}"#;
+        assert_eq!(
+            refused("INVALID_IR", Some(problems)).story(),
+            "error: no (INVALID_IR)\n  /steps/0: one\n  document: two"
+        );
         assert_eq!(refused("X", Some("[1]")).story(), "error: no (X)\n  [1]");
         assert!(refused("INTERNAL", None).story().ends_with("request r-1"));
-        assert_eq!(refused("X", Some("\"\u{1b}[2J\"")).story(), "error: no (X)\n  \"\\u{1b}[2J\"", "no escapes reach a terminal");
+        assert_eq!(
+            refused("X", Some("\"\u{9b}2J\"")).story(),
+            "error: no (X)\n  \"\\u{9b}2J\"",
+            "no escapes reach a terminal"
+        );
     }
 }

@@ -54,15 +54,20 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
         to = to.with(format!("label.{key}"), value);
     }
     let (rows, more) = client.rows(&to, "executions", args.limit).await?;
-    args.output.rows(&client, &rows, &["ID", "WORKFLOW", "STATUS", "CREATED", "CHANGED"], |row: &ExecutionSummary| {
-        vec![
-            row.execution_id.clone(),
-            format!("{} {}", row.workflow, row.version),
-            row.status.clone(),
-            Timestamp(row.created_at_ms).to_string(),
-            Timestamp(row.updated_at_ms).to_string(),
-        ]
-    })?;
+    args.output.rows(
+        &client,
+        &rows,
+        &["ID", "WORKFLOW", "STATUS", "CREATED", "CHANGED"],
+        |row: &ExecutionSummary| {
+            vec![
+                row.execution_id.clone(),
+                format!("{} {}", row.workflow, row.version),
+                row.status.clone(),
+                Timestamp(row.created_at_ms).to_string(),
+                Timestamp(row.updated_at_ms).to_string(),
+            ]
+        },
+    )?;
     if more {
         say(&format!("there are more than these {}; --limit shows more", rows.len()));
     }

@@ -61,7 +61,8 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     let mut lines: Vec<Box<RawValue>> = Vec::new();
     let mut after: Option<String> = None;
     loop {
-        let (found, next) = client.page(&to.clone().with("limit", PAGE_LINES).with_some("after", after), "lines").await?;
+        let (found, next) =
+            client.page(&to.clone().with("limit", PAGE_LINES).with_some("after", after), "lines").await?;
         if args.output.output == Format::Json {
             lines.extend(found);
         } else {

@@ -122,7 +122,9 @@ mod tests {
     /// C112: what a script reads of a command it does not know.
     #[test]
     fn wrong_usage_has_its_exit_code() {
-        for arguments in [&["sandkeep"][..], &["sandkeep", "strat"], &["sandkeep", "start"], &["sandkeep", "list", "--limit", "x"]] {
+        for arguments in
+            [&["sandkeep"][..], &["sandkeep", "strat"], &["sandkeep", "start"], &["sandkeep", "list", "--limit", "x"]]
+        {
             let error = Cli::try_parse_from(arguments).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{arguments:?}");
         }

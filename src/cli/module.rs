@@ -140,5 +140,6 @@ pub(super) async fn upload(
 /// Returns the module's name that a file's name says.
 pub(super) fn name_of(file: &Path) -> Result<String, Error> {
     let name = file.file_stem().and_then(|stem| stem.to_str()).filter(|name| !name.is_empty());
-    name.map(str::to_owned).ok_or_else(|| Error::Usage(format!("`{}` says no name; give one with `--name`", file.display())))
+    name.map(str::to_owned)
+        .ok_or_else(|| Error::Usage(format!("`{}` says no name; give one with `--name`", file.display())))
 }

@@ -10,8 +10,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     clock::Clock,
     model::{
-        ExecutionId, Failure, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, facts::TaskSpec,
-        row::LogLine,
+        ExecutionId, Failure, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion,
+        facts::TaskSpec, row::LogLine,
     },
     sandbox::{self, Attempt, Cancel, Closed, Finished, Info, Inspected, Progress, Rejected, Sandbox},
 };
@@ -78,8 +78,7 @@ pub(super) async fn inspect(args: Inspect) -> Result<(), Error> {
     let size_bytes = bytes.len();
     let sandbox = sandbox(sandbox::Config::default())?;
     let found = examine(&sandbox, bytes).await?;
-    let findings =
-        Findings { digest: found.digest.as_str(), size_bytes, imports: &found.imports, tasks: &found.tasks };
+    let findings = Findings { digest: found.digest.as_str(), size_bytes, imports: &found.imports, tasks: &found.tasks };
     let value = to_raw_value(&findings).map_err(|error| Error::Server(error.into()))?;
     args.output.value(&value, || Ok(describe(&findings)))
 }
@@ -119,7 +118,7 @@ pub(super) async fn run(args: Run) -> Result<(), Error> {
     let finished = sandbox.run(&found.module, attempt).await.map_err(|Closed| Error::Server(Closed.into()))?;
     tell(&finished);
     match finished.outcome {
-        Ok(output) => args.output.json(&*raw(&output)?),
+        Ok(output) => args.output.json(&raw(&output)?),
         Err(failure) => Err(Error::Failed(sentence(&failure))),
     }
 }

@@ -116,7 +116,9 @@ impl Output {
             }
             Format::Json => print(&json::pretty(&array(rows))),
             Format::Jsonl if rows.is_empty() => Ok(()),
-            Format::Jsonl => print(&rows.iter().fold(String::new(), |text, row| text + &json::compact(row.get()) + "\n")),
+            Format::Jsonl => {
+                print(&rows.iter().fold(String::new(), |text, row| text + &json::compact(row.get()) + "\n"))
+            }
         }
     }
 }
@@ -152,7 +154,8 @@ impl Table {
     /// Returns the table's lines, each column as wide as its widest cell.
     pub(super) fn to_text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+        let width =
+            |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         let mut text = String::new();
         for row in &self.rows {

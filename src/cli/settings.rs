@@ -56,7 +56,8 @@ impl Settings {
             ("--log-format", "log.format", &self.log_format),
             ("--log-filter", "log.filter", &self.log_filter),
         ];
-        let named = named.into_iter().filter_map(|(flag, key, value)| Some((flag.to_owned(), key.to_owned(), value.clone()?)));
+        let named =
+            named.into_iter().filter_map(|(flag, key, value)| Some((flag.to_owned(), key.to_owned(), value.clone()?)));
         let set = self.set.iter().map(|(key, value)| ("--set".to_owned(), key.clone(), value.clone()));
         let layers = Layers {
             file: self.config.clone(),

@@ -41,7 +41,8 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
 /// Returns what is known of an execution as a whole, a line for each fact.
 pub(super) fn heading(state: &State) -> String {
     let State { execution_id, workflow, version, run, status, created_at_ms, .. } = state;
-    let mut text = format!("execution    {execution_id}\nworkflow     {workflow} {version}, run {run}\nstatus       {status}\n");
+    let mut text =
+        format!("execution    {execution_id}\nworkflow     {workflow} {version}, run {run}\nstatus       {status}\n");
     text.push_str(&format!("created      {}\n", Timestamp(*created_at_ms)));
     if let Some(finished) = state.finished_at_ms {
         let took = Timestamp(finished).since(Timestamp(*created_at_ms));

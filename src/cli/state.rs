@@ -62,7 +62,12 @@ impl State {
     pub(super) fn sentence(&self) -> String {
         let Self { execution_id, status, .. } = self;
         match (&self.error, &self.waiting_for) {
-            (Some(FailureView { code, message, .. }), _) => format!("execution `{execution_id}` is {status}: {code}: {message}"),
+            (Some(FailureView { code, message, .. }), _) if code == status => {
+                format!("execution `{execution_id}` is {status}: {message}")
+            }
+            (Some(FailureView { code, message, .. }), _) => {
+                format!("execution `{execution_id}` is {status}: {code}: {message}")
+            }
             (None, Some(waiting_for)) => format!("execution `{execution_id}` is {status}: {waiting_for}"),
             (None, None) => format!("execution `{execution_id}` is {status}"),
         }
@@ -71,7 +76,11 @@ impl State {
 
 /// Waits until an execution has ended, or `timeout` is over, and returns its state then. A server that restarts
 /// meanwhile is waited for, once it was there.
-pub(super) async fn wait(client: &Client, id: &str, timeout: Option<Duration>) -> Result<(State, Box<RawValue>), Error> {
+pub(super) async fn wait(
+    client: &Client,
+    id: &str,
+    timeout: Option<Duration>,
+) -> Result<(State, Box<RawValue>), Error> {
     let begin = Instant::now();
     let spinner = Spinner::start(format!("execution `{id}`"));
     let mut away_since: Option<Instant> = None;

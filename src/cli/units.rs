@@ -66,12 +66,19 @@ impl Unit {
     }
 }
 
-/// Cuts the digest of `NAME@sha256:…` to what people compare.
-pub(super) fn short(module: &str) -> String {
-    match module.split_once("sha256:") {
-        Some((name, hex)) => format!("{name}sha256:{}", hex.chars().take(8).collect::<String>()),
-        None => module.to_owned(),
+/// Cuts every digest in a text to the eight digits that people compare.
+pub(super) fn short(text: &str) -> String {
+    const MARK: &str = "sha256:";
+    let mut parts = text.split(MARK);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let kept = if digits == 64 { 8 } else { digits };
+        shown.push_str(MARK);
+        shown.push_str(&part[..kept]);
+        shown.push_str(&part[digits..]);
     }
+    shown
 }
 
 /// Returns the units of an execution in document order.
@@ -82,7 +89,8 @@ pub(super) async fn find(client: &Client, id: &str) -> Result<Vec<(String, Unit)
         let to = To::path(&["executions", id, "units"]).with("limit", 500).with_some("cursor", cursor);
         let answer = client.get(&to).await?;
         let body: BTreeMap<String, Box<RawValue>> = client.read(&answer)?;
-        let units: Ordered = client.read(body.get("units").ok_or_else(|| client.odd("its answer has no `units`".to_owned()))?)?;
+        let units: Ordered =
+            client.read(body.get("units").ok_or_else(|| client.odd("its answer has no `units`".to_owned()))?)?;
         let next: Option<String> = body.get("next_cursor").map(|next| client.read(next)).transpose()?.flatten();
         let none = units.0.is_empty();
         found.extend(units.0);
@@ -115,5 +123,34 @@ impl<'de> Deserialize<'de> for Ordered {
             }
         }
         deserializer.deserialize_map(Units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_cut_and_nothing_else() {
+        let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        for (text, shown) in [
+            (format!("orders@{digest}"), "orders@sha256:01234567"),
+            (
+                format!("{{\"a\":\"{digest}\",\"b\":\"{digest}\"}}"),
+                "{\"a\":\"sha256:01234567\",\"b\":\"sha256:01234567\"}",
+            ),
+            ("sha256:abc sha256:".to_owned(), "sha256:abc sha256:"),
+            ("orders".to_owned(), "orders"),
+        ] {
+            assert_eq!(short(&text), shown);
+        }
+    }
+
+    #[test]
+    fn units_keep_their_order() {
+        let text = r#"{"z":{"status":"SUCCEEDED","attempt":1},"a":{"status":"PENDING","attempt":0,"new":1}}"#;
+        let Ordered(units) = serde_json::from_str(text).unwrap();
+        assert_eq!(units.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["z", "a"]);
+        assert!(units[0].1.is_resolved() && !units[1].1.is_resolved());
     }
 }

@@ -44,11 +44,12 @@ pub(super) async fn wait_and_print(
     output: Output,
 ) -> Result<(), Error> {
     let (state, answer) = state::wait(client, id, timeout).await?;
-    let result = if state.is_completed() { Some(client.get(&To::path(&["executions", id, "result"])).await?) } else { None };
+    let result =
+        if state.is_completed() { Some(client.get(&To::path(&["executions", id, "result"])).await?) } else { None };
     match (output.output, &result) {
         (Format::Table, Some(result)) => output.json(result)?,
         (Format::Table, None) => {}
-        (Format::Json | Format::Jsonl, _) => output.json(&*summary(&state, &answer, result.as_deref())?)?,
+        (Format::Json | Format::Jsonl, _) => output.json(&summary(&state, &answer, result.as_deref())?)?,
     }
     if state.is_completed() { Ok(()) } else { Err(Error::Failed(state.sentence())) }
 }

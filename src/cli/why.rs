@@ -107,7 +107,8 @@ fn text(state: &State, why: &Why<'_>) -> String {
     }
     text.push('\n');
     text.push_str(&table.to_text());
-    let advised: Vec<_> = why.units.iter().filter_map(|finding| Some((finding.unit, finding.advice.as_ref()?))).collect();
+    let advised: Vec<_> =
+        why.units.iter().filter_map(|finding| Some((finding.unit, finding.advice.as_ref()?))).collect();
     if !advised.is_empty() {
         text.push('\n');
     }
@@ -118,10 +119,7 @@ fn text(state: &State, why: &Why<'_>) -> String {
 }
 
 /// Returns the steps of the execution's document and the workers that are there, as far as the caller may see them.
-async fn context(
-    client: &Client,
-    state: &State,
-) -> Result<(BTreeMap<String, Step>, Option<Vec<WorkerView>>), Error> {
+async fn context(client: &Client, state: &State) -> Result<(BTreeMap<String, Step>, Option<Vec<WorkerView>>), Error> {
     let document = match client.get(&To::path(&["workflows", &state.workflow, &state.version])).await {
         Ok(document) => Some(document),
         Err(Error::Refused(_)) => None,

@@ -95,7 +95,7 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
         Command::Show(Show { name, version, server, output }) => {
             let mut path = vec!["workflows", name.as_str()];
             path.extend(version.as_deref());
-            output.json(&*server.client()?.get(&To::path(&path)).await?)
+            output.json(&server.client()?.get(&To::path(&path)).await?)
         }
     }
 }
@@ -179,7 +179,11 @@ fn check(args: &Check) -> Result<(), Error> {
         name: definition.name.as_str(),
         version: definition.version.as_str(),
         definition_hash: definition.hash.as_str(),
-        steps: plan.steps().iter().map(|step| Node { step: step.id.as_str(), after: step.depends_on.iter().map(id).collect() }).collect(),
+        steps: plan
+            .steps()
+            .iter()
+            .map(|step| Node { step: step.id.as_str(), after: step.depends_on.iter().map(id).collect() })
+            .collect(),
     };
     let value = to_raw_value(&graph).map_err(|error| Error::Server(error.into()))?;
     args.output.value(&value, || Ok(workflow::graph(&definition)))

@@ -47,7 +47,9 @@ impl Database {
     pub fn sqlite_path(&self) -> Result<&Path, Error> {
         match self.url.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Path::new(path.strip_prefix("//").unwrap_or(path))),
-            Some(("postgres" | "postgresql", _)) => conflict("`database.url` names PostgreSQL, which is not supported yet"),
+            Some(("postgres" | "postgresql", _)) => {
+                conflict("`database.url` names PostgreSQL, which is not supported yet")
+            }
             _ => conflict("`database.url` must read `sqlite:PATH`"),
         }
     }

@@ -151,7 +151,11 @@ fn unfit_values_are_refused_with_their_key() {
         "variable SANDKEEP_WORKER__SESSION_TIMEOUT_MS: `worker.session_timeout_ms` must be a whole number that is not negative",
     );
     assert!(from_file("[server\n").unwrap_err().starts_with("sandkeep.toml:1: "));
-    assert!(from_file("[log]\nformat = \"text\"\nformat = \"json\"").unwrap_err().starts_with("sandkeep.toml:3: duplicate key"));
+    assert!(
+        from_file("[log]\nformat = \"text\"\nformat = \"json\"")
+            .unwrap_err()
+            .starts_with("sandkeep.toml:3: duplicate key")
+    );
     let missing = load(&Layers { file: Some("/nowhere/sandkeep.toml".into()), ..Layers::default() }).unwrap_err();
     assert_eq!(missing.to_string(), "cannot read `/nowhere/sandkeep.toml`");
 }
@@ -221,7 +225,14 @@ fn the_docs_list_every_key() {
     let expected: Vec<String> = KEYS
         .iter()
         .map(|setting| {
-            let default = Config::default().text_of(setting).map_or("not set".to_owned(), |text| format!("`{text}`"));
+            let default = Config::default().text_of(setting).map_or("not set".to_owned(), |text| {
+                let mib = text
+                    .parse::<u64>()
+                    .ok()
+                    .filter(|_| setting.unit == "bytes")
+                    .map(|bytes| bytes as f64 / 1_048_576.0);
+                format!("`{text}`{}", mib.map(|mib| format!(" ({mib} MiB)")).unwrap_or_default())
+            });
             let bounds = setting.range.map(|(least, greatest)| format!(", {least} to {greatest}")).unwrap_or_default();
             let kind = format!("{}{bounds}", setting.unit);
             format!("| `{}` | {} | {default} | {kind} |", setting.path(), setting.meaning())

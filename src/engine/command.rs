@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    DefinitionHash, DeliveryId, Failure, Payload, Served, SignalName, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
+    DefinitionHash, DeliveryId, Failure, Payload, Served, SignalName, Timestamp, UnitKey, WorkflowName,
+    WorkflowVersion,
     row::{KeyRow, TimerKey},
 };
 

@@ -101,8 +101,12 @@ pub(super) fn span(turn: &mut Turn<'_>, span: &Span) -> Result<Millis, Failure> 
     };
     let value = render(turn, template)?.to_value();
     let text = value.as_str().ok_or_else(|| {
-        Failure::engine(code::EXPRESSION_ERROR, format!("a duration must be a text like `30s`, not {}", code::cut(value.to_string(), 200)))
+        Failure::engine(
+            code::EXPRESSION_ERROR,
+            format!("a duration must be a text like `30s`, not {}", code::cut(value.to_string(), 200)),
+        )
     })?;
-    Millis::parse(text)
-        .map_err(|error| Failure::engine(code::EXPRESSION_ERROR, format!("`{}`: {error}", code::cut(text.to_owned(), 200))))
+    Millis::parse(text).map_err(|error| {
+        Failure::engine(code::EXPRESSION_ERROR, format!("`{}`: {error}", code::cut(text.to_owned(), 200)))
+    })
 }

@@ -1,17 +1,12 @@
 //! Goes on: starts every step whose dependencies are resolved, and ends the run when nothing is left.
 
-use super::{
-    decision::Effect,
-    evaluate, resolve,
-    turn::Turn,
-    wind_down,
-};
+use super::{decision::Effect, evaluate, resolve, turn::Turn, wind_down};
 use crate::{
     model::{
         Failure, Payload, SignalName, Status, StepIndex, UnitKey, code,
         event::{
-            ScheduledInput, SignalConsumed, StepFailed, StepScheduled, StepSkipped, StepSucceeded, TimerStarted, UnitTimeouts,
-            WorkflowCompleted, WorkflowFailed,
+            ScheduledInput, SignalConsumed, StepFailed, StepScheduled, StepSkipped, StepSucceeded, TimerStarted,
+            UnitTimeouts, WorkflowCompleted, WorkflowFailed,
         },
         execution::Target,
         row::TimerKey,
@@ -126,7 +121,10 @@ pub(super) fn room_for(turn: &Turn<'_>, payload: &Payload) -> Result<(), Failure
     let state_bytes_max = turn.facts.limits.state_bytes;
     let size = u64::try_from(payload.size_bytes()).unwrap_or(u64::MAX);
     if turn.execution.state_bytes.saturating_add(size) > state_bytes_max {
-        let message = format!("the run holds {} bytes of payloads; at most {state_bytes_max} are allowed", turn.execution.state_bytes);
+        let message = format!(
+            "the run holds {} bytes of payloads; at most {state_bytes_max} are allowed",
+            turn.execution.state_bytes
+        );
         return Err(Failure::engine(code::LIMIT_EXCEEDED, message));
     }
     Ok(())
@@ -136,7 +134,10 @@ pub(super) fn room_for(turn: &Turn<'_>, payload: &Payload) -> Result<(), Failure
 pub(super) fn room_for_events(turn: &Turn<'_>) -> Result<(), Failure> {
     let events_max = turn.facts.limits.events;
     if turn.execution.last_seq >= events_max {
-        return Err(Failure::engine(code::LIMIT_EXCEEDED, format!("the run has {events_max} events, which is the most it may have")));
+        return Err(Failure::engine(
+            code::LIMIT_EXCEEDED,
+            format!("the run has {events_max} events, which is the most it may have"),
+        ));
     }
     Ok(())
 }

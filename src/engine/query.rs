@@ -23,7 +23,12 @@ pub enum QueryError {
 }
 
 /// Evaluates a query.
-pub fn query(execution: &Execution, definition: &Definition, name: &SignalName, now: Timestamp) -> Result<Payload, QueryError> {
+pub fn query(
+    execution: &Execution,
+    definition: &Definition,
+    name: &SignalName,
+    now: Timestamp,
+) -> Result<Payload, QueryError> {
     let template = definition.queries.get(name).ok_or_else(|| QueryError::Unknown(name.clone()))?;
     let state = State { execution, plan: &definition.plan, now: now.max(execution.updated_at) };
     template

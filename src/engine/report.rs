@@ -11,8 +11,8 @@ use crate::{
     model::{
         DeliveryId, Failure, Payload, StepIndex, UnitKey, UnitStatus, code,
         event::{
-            ProgressRecorded, RetryScheduled, StaleResultIgnored, StepAttemptFailed, StepAttemptUncertain, StepCancelled,
-            StepFailed, StepSucceeded,
+            ProgressRecorded, RetryScheduled, StaleResultIgnored, StepAttemptFailed, StepAttemptUncertain,
+            StepCancelled, StepFailed, StepSucceeded,
         },
         execution::STALE_MAX,
         row::TimerKey,
@@ -72,7 +72,11 @@ pub(super) fn decide_lost(turn: &mut Turn<'_>, lost: Lost) -> Result<Answer, Ref
     let (index, task) = task_of(turn, &lost.unit).ok_or(Refusal::Over)?;
     let unit = turn.execution.unit(index);
     let known = unit.more().is_some_and(|more| more.lost.contains(&lost.delivery));
-    if turn.execution.status.is_terminal() || unit.status != UnitStatus::Scheduled || unit.attempt != lost.attempt || known {
+    if turn.execution.status.is_terminal()
+        || unit.status != UnitStatus::Scheduled
+        || unit.attempt != lost.attempt
+        || known
+    {
         return Err(Refusal::Over);
     }
     let losses = unit.more().map_or(0, |more| more.lost.len()) + 1;
@@ -107,7 +111,11 @@ pub(super) fn decide_stopped(turn: &mut Turn<'_>, unit: &UnitKey, attempt: u32) 
     let (index, _) = task_of(turn, unit).ok_or(Refusal::Over)?;
     let state = turn.execution.unit(index);
     let stopping = state.more().is_some_and(|more| more.stopping);
-    if turn.execution.status.is_terminal() || state.status != UnitStatus::Scheduled || state.attempt != attempt || !stopping {
+    if turn.execution.status.is_terminal()
+        || state.status != UnitStatus::Scheduled
+        || state.attempt != attempt
+        || !stopping
+    {
         return Err(Refusal::Over);
     }
     let uncertain = state.more().is_some_and(|more| !more.lost.is_empty());

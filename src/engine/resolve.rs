@@ -2,7 +2,9 @@
 
 use super::turn::Turn;
 use crate::{
-    model::{Alias, Digest, Failure, ModuleName, TaskName, code, event::ModulePin, facts::TaskSpec, id::ContractVersion},
+    model::{
+        Alias, Digest, Failure, ModuleName, TaskName, code, event::ModulePin, facts::TaskSpec, id::ContractVersion,
+    },
     workflow::{ModuleRef, TargetChoice, Task},
 };
 
@@ -32,7 +34,12 @@ pub(super) fn module(turn: &Turn<'_>, task: &Task) -> Result<Option<ModulePin>, 
     }
 }
 
-fn named(turn: &Turn<'_>, task: &Task, reference: &ModuleRef, asked: Option<&ContractVersion>) -> Result<ModulePin, Failure> {
+fn named(
+    turn: &Turn<'_>,
+    task: &Task,
+    reference: &ModuleRef,
+    asked: Option<&ContractVersion>,
+) -> Result<ModulePin, Failure> {
     match reference {
         ModuleRef::Alias(name, alias) => aliased(turn, task, name, alias, asked),
         ModuleRef::Digest(name, digest) => {
@@ -51,7 +58,9 @@ fn aliased(
 ) -> Result<ModulePin, Failure> {
     let pinned = turn.execution.pins.get(&(name.clone(), alias.clone()));
     let current = || turn.facts.modules.get(name).and_then(|aliases| aliases.get(alias));
-    let digest = pinned.or_else(current).ok_or_else(|| not_found(format!("there is no module `{name}` with the alias `{alias}`")))?;
+    let digest = pinned
+        .or_else(current)
+        .ok_or_else(|| not_found(format!("there is no module `{name}` with the alias `{alias}`")))?;
     must_describe(turn, task, name, digest, asked)?;
     Ok(ModulePin { name: Some(name.clone()), alias: Some(alias.clone()), digest: digest.clone() })
 }

@@ -68,7 +68,11 @@ fn millis_f64(span: Millis) -> f64 {
 }
 
 /// A cast from a float saturates: it neither wraps nor panics.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is what is wanted")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float casts saturate, which is what is wanted"
+)]
 fn to_millis(delay: f64) -> Millis {
     Millis(delay.round() as u64)
 }

@@ -48,7 +48,9 @@ pub fn rows_of(execution: &Execution, definition: &Definition) -> (Vec<(ReadyRow
     }
     let scheduled = definition.plan.indexes().filter(|index| execution.unit(*index).status == UnitStatus::Scheduled);
     let ready = scheduled
-        .filter_map(|index| ready_row(execution, definition, index, execution.unit(index).scheduled_at.unwrap_or_default()))
+        .filter_map(|index| {
+            ready_row(execution, definition, index, execution.unit(index).scheduled_at.unwrap_or_default())
+        })
         .collect();
     let timers = execution
         .timers

@@ -29,7 +29,10 @@ pub(super) fn decide(turn: &mut Turn<'_>, signal: Signal) -> Result<Answer, Refu
     }
     let size = u64::try_from(signal.payload.size_bytes()).unwrap_or(u64::MAX);
     if execution.state_bytes.saturating_add(size) > limits.state_bytes {
-        return Err(Refusal::Limit(format!("the run holds {} bytes of payloads, which is all it may", execution.state_bytes)));
+        return Err(Refusal::Limit(format!(
+            "the run holds {} bytes of payloads, which is all it may",
+            execution.state_bytes
+        )));
     }
     let seq = turn.next_seq();
     if let Some(mut key) = signal.key {

@@ -62,7 +62,13 @@ fn retry_due(turn: &mut Turn<'_>, attempt: u32, unit: &UnitKey) -> Result<Answer
 }
 
 fn succeed_with_null(turn: &mut Turn<'_>, unit: &UnitKey) {
-    turn.record(StepSucceeded { unit: unit.clone(), attempt: 0, output: Payload::null(), delivery: None, served: None });
+    turn.record(StepSucceeded {
+        unit: unit.clone(),
+        attempt: 0,
+        output: Payload::null(),
+        delivery: None,
+        served: None,
+    });
 }
 
 fn await_timed_out(turn: &mut Turn<'_>, unit: &UnitKey) {

@@ -25,7 +25,12 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    pub(super) fn new(execution: &'a mut Execution, definition: &'a Definition, facts: &'a Facts, now: Timestamp) -> Self {
+    pub(super) fn new(
+        execution: &'a mut Execution,
+        definition: &'a Definition,
+        facts: &'a Facts,
+        now: Timestamp,
+    ) -> Self {
         Self { execution, definition, facts, now, events: Vec::new(), effects: Vec::new(), steps_spent: 0 }
     }
 
@@ -73,9 +78,9 @@ impl<'a> Turn<'a> {
             return Vec::new();
         }
         let own = [TimerKey::Workflow, TimerKey::Start, TimerKey::WindDown];
-        let of_unit = index.into_iter().flat_map(|index| {
-            timers_of(&self.definition.plan.step(index).unit, self.execution.unit(index).attempt)
-        });
+        let of_unit = index
+            .into_iter()
+            .flat_map(|index| timers_of(&self.definition.plan.step(index).unit, self.execution.unit(index).attempt));
         own.into_iter().chain(of_unit).filter(armed).collect()
     }
 

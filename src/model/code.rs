@@ -23,7 +23,11 @@ impl Code {
         if good {
             Ok(Self(text.into()))
         } else {
-            Err(Invalid { kind: "error code", value: text.to_owned(), rule: "it must match [A-Za-z0-9][A-Za-z0-9._:-]{0,127}" })
+            Err(Invalid {
+                kind: "error code",
+                value: text.to_owned(),
+                rule: "it must match [A-Za-z0-9][A-Za-z0-9._:-]{0,127}",
+            })
         }
     }
 
@@ -120,7 +124,14 @@ impl Failure {
 
     fn stated(origin: Origin, code: &'static str, message: String) -> Self {
         let code = Code::new(code).expect("the codes of this file keep the rule");
-        Self { code, message: cut(message, MESSAGE_BYTES_MAX), origin, retryable: false, retry_after_ms: None, details: None }
+        Self {
+            code,
+            message: cut(message, MESSAGE_BYTES_MAX),
+            origin,
+            retryable: false,
+            retry_after_ms: None,
+            details: None,
+        }
     }
 }
 

@@ -379,14 +379,21 @@ mod tests {
             delivery: None,
             served: None,
         });
-        let stored = StoredEvent { seq: 1, at: Timestamp(0), kind: event.kind().into(), format: FORMAT, fields: event.fields() };
+        let stored =
+            StoredEvent { seq: 1, at: Timestamp(0), kind: event.kind().into(), format: FORMAT, fields: event.fields() };
         assert!(stored.fields.contains(output.as_str()), "{}", stored.fields);
         assert_eq!(Event::read(&stored).unwrap(), event);
     }
 
     #[test]
     fn a_newer_format_or_type_is_told_apart() {
-        let stored = |kind: &str, format, fields: &str| StoredEvent { seq: 7, at: Timestamp(0), kind: kind.into(), format, fields: fields.into() };
+        let stored = |kind: &str, format, fields: &str| StoredEvent {
+            seq: 7,
+            at: Timestamp(0),
+            kind: kind.into(),
+            format,
+            fields: fields.into(),
+        };
         assert!(matches!(Event::read(&stored("WorkflowStarted", 9, "{}")), Err(ReadError::Format { .. })), "C122");
         assert!(matches!(Event::read(&stored("Invented", 1, "{}")), Err(ReadError::Type { .. })));
         assert!(matches!(Event::read(&stored("StepSkipped", 1, "{}")), Err(ReadError::Fields { .. })), "C089");

@@ -8,7 +8,10 @@ use super::{
     code::Failure,
     delivery::Served,
     event::{ModulePin, UnitTimeouts},
-    id::{Alias, DefinitionHash, DeliveryId, Digest, ModuleName, RunKey, SignalName, UnitKey, WorkflowName, WorkflowVersion},
+    id::{
+        Alias, DefinitionHash, DeliveryId, Digest, ModuleName, RunKey, SignalName, UnitKey, WorkflowName,
+        WorkflowVersion,
+    },
     json::Payload,
     plan::{Plan, StepIndex},
     row::{Projection, TimerKey, Waiting},

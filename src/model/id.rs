@@ -202,21 +202,20 @@ text_id!(
 );
 
 fn sha256_text(text: &str) -> bool {
-    text.strip_prefix("sha256:")
-        .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)))
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    })
 }
 
 /// Reads `1.2` as (1, 2, 0).
 fn contract_parts(text: &str) -> Option<(u32, u32, u32)> {
     let mut parts = [0u32; 3];
-    let mut count = 0;
-    for part in text.split('.') {
+    for (at, part) in text.split('.').enumerate() {
         let canonical = part == "0" || !part.starts_with('0');
-        if count == 3 || part.is_empty() || !canonical || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+        if part.is_empty() || !canonical || !part.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        parts[count] = part.parse().ok()?;
-        count += 1;
+        *parts.get_mut(at)? = part.parse().ok()?;
     }
     Some((parts[0], parts[1], parts[2]))
 }
@@ -310,7 +309,8 @@ impl fmt::Debug for DeliveryId {
 impl FromStr for DeliveryId {
     type Err = Invalid;
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = || Invalid { kind: "delivery id", value: text.to_owned(), rule: "it must be 32 hexadecimal digits" };
+        let invalid =
+            || Invalid { kind: "delivery id", value: text.to_owned(), rule: "it must be 32 hexadecimal digits" };
         if text.len() != 32 {
             return Err(invalid());
         }
@@ -358,10 +358,28 @@ mod tests {
     #[test]
     fn ids_keep_their_published_rule() {
         let long = "a".repeat(201);
-        for (text, good) in [("a", true), ("A-1._:+", true), ("", false), ("..", false), ("a/b", false), ("a\0b", false), ("a~b", false), (long.as_str(), false)] {
+        for (text, good) in [
+            ("a", true),
+            ("A-1._:+", true),
+            ("", false),
+            ("..", false),
+            ("a/b", false),
+            ("a\0b", false),
+            ("a~b", false),
+            (long.as_str(), false),
+        ] {
             assert_eq!(ExecutionId::from_client(text).is_ok(), good, "{text:?}");
         }
-        for (text, good) in [("payments.charge", true), ("a", true), ("a.b-c.d_e", true), (".a", false), ("a.", false), ("1a", false), ("a.1", true), ("A", false)] {
+        for (text, good) in [
+            ("payments.charge", true),
+            ("a", true),
+            ("a.b-c.d_e", true),
+            (".a", false),
+            ("a.", false),
+            ("1a", false),
+            ("a.1", true),
+            ("A", false),
+        ] {
             assert_eq!(TaskName::new(text).is_ok(), good, "{text:?}");
         }
         for text in ["..", "../x", "..%2f..%2fx", "a/../../b", "C:\\x", "CON", "a\0", ""] {
@@ -371,9 +389,14 @@ mod tests {
 
     #[test]
     fn a_newer_minor_serves_an_older_ask() {
-        for (offered, asked, serves) in
-            [("1.4.0", "1.2", true), ("1.2", "1.2.0", true), ("1.1", "1.2", false), ("2.0", "1.2", false), ("1", "1", true), ("1.10", "1.9", true)]
-        {
+        for (offered, asked, serves) in [
+            ("1.4.0", "1.2", true),
+            ("1.2", "1.2.0", true),
+            ("1.1", "1.2", false),
+            ("2.0", "1.2", false),
+            ("1", "1", true),
+            ("1.10", "1.9", true),
+        ] {
             let offered = ContractVersion::new(offered).unwrap();
             assert_eq!(offered.serves(&ContractVersion::new(asked).unwrap()), serves, "{offered} for {asked}");
         }

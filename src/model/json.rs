@@ -240,7 +240,18 @@ mod tests {
 
     #[test]
     fn hostile_texts_are_refused() {
-        for text in [r#"{"a":1,"a":2}"#, r#""\ud800""#, "NaN", "1e400", "", "{", "[1,]", "1 2", r#"{"a":{"b":1,"b":2}}"#, "\u{feff}1"] {
+        for text in [
+            r#"{"a":1,"a":2}"#,
+            r#""\ud800""#,
+            "NaN",
+            "1e400",
+            "",
+            "{",
+            "[1,]",
+            "1 2",
+            r#"{"a":{"b":1,"b":2}}"#,
+            "\u{feff}1",
+        ] {
             assert!(matches!(Payload::parse(text.as_bytes()), Err(Error::Invalid(_))), "C108 {text}");
         }
         assert!(Payload::parse(b"\"\xff\"").is_err());
@@ -248,10 +259,22 @@ mod tests {
 
     #[test]
     fn accepted_texts_are_kept_byte_for_byte() {
-        for text in ["9007199254740993", "18446744073709551615", "0.1", "1.0", "-0.0", "1e308", "1E-400", r#"{"s":"a\u0000b","k\u0000":1}"#] {
+        for text in [
+            "9007199254740993",
+            "18446744073709551615",
+            "0.1",
+            "1.0",
+            "-0.0",
+            "1e308",
+            "1E-400",
+            r#"{"s":"a\u0000b","k\u0000":1}"#,
+        ] {
             assert_eq!(Payload::parse(text.as_bytes()).unwrap().as_str(), text, "C084 C076");
         }
-        assert_eq!(Payload::parse(b" { \"a b\" : [ 1 , \"x \\\" y\" ] }\n").unwrap().as_str(), r#"{"a b":[1,"x \" y"]}"#);
+        assert_eq!(
+            Payload::parse(b" { \"a b\" : [ 1 , \"x \\\" y\" ] }\n").unwrap().as_str(),
+            r#"{"a b":[1,"x \" y"]}"#
+        );
     }
 
     proptest! {

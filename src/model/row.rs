@@ -9,8 +9,8 @@ use super::{
     execution::{Status, Target},
     facts::TaskSpec,
     id::{
-        Alias, ContractVersion, DefinitionHash, DeliveryId, Digest, ExecutionId, Invalid, ModuleName, NodeLabel, QueueName,
-        RunKey, SessionId, TaskName, TenantId, UnitKey, UnitRef, WorkerId, WorkflowName, WorkflowVersion,
+        Alias, ContractVersion, DefinitionHash, DeliveryId, Digest, ExecutionId, Invalid, ModuleName, NodeLabel,
+        QueueName, RunKey, SessionId, TaskName, TenantId, UnitKey, UnitRef, WorkerId, WorkflowName, WorkflowVersion,
     },
     json::Payload,
     time::Timestamp,
@@ -41,7 +41,9 @@ impl TimerKey {
     /// Returns the unit that the timer is of.
     pub fn unit(&self) -> Option<&UnitKey> {
         match self {
-            Self::Sleep(unit) | Self::Await(unit) | Self::Retry(_, unit) | Self::Total(unit) | Self::Grace(unit) => Some(unit),
+            Self::Sleep(unit) | Self::Await(unit) | Self::Retry(_, unit) | Self::Total(unit) | Self::Grace(unit) => {
+                Some(unit)
+            }
             Self::Start | Self::Workflow | Self::WindDown => None,
         }
     }
@@ -65,7 +67,8 @@ impl fmt::Display for TimerKey {
 impl FromStr for TimerKey {
     type Err = Invalid;
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let invalid = || Invalid { kind: "timer", value: text.to_owned(), rule: "it must be one of the engine's timers" };
+        let invalid =
+            || Invalid { kind: "timer", value: text.to_owned(), rule: "it must be one of the engine's timers" };
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         Ok(match (kind, rest) {
             ("start", "") => Self::Start,

@@ -110,7 +110,15 @@ mod tests {
 
     #[test]
     fn durations_read_as_documented() {
-        for (text, ms) in [("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("1h30m", 5_400_000), ("7d", 604_800_000), ("0s", 0), ("1s500ms", 1_500)] {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("7d", 604_800_000),
+            ("0s", 0),
+            ("1s500ms", 1_500),
+        ] {
             assert_eq!(Millis::parse(text), Ok(Millis(ms)), "{text}");
         }
         for text in ["", "5", "-5s", "1.5s", "s", "30s5m", "1s1s", "5 s", "5S", "5µs", "1h "] {

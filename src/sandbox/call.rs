@@ -10,7 +10,7 @@ use std::{
 
 use wasmtime::Store;
 
-use crate::model::{Failure, Millis, Payload, delivery::Usage, row::LogLine};
+use crate::model::{Failure, Payload, delivery::Usage, row::LogLine};
 
 use super::{
     Finished, Limits,
@@ -98,7 +98,8 @@ async fn call_run(
     let task = store.data().info.as_ref().map(|info| info.task.clone());
     let task = task.as_ref().map_or("", |task| task.as_str());
     let instance = module.pre().instantiate_async(&mut *store).await?;
-    let run = instance.get_typed_func::<(&str, &str), (Result<String, TaskError>,)>(&mut *store, module.run_export())?;
+    let run =
+        instance.get_typed_func::<(&str, &str), (Result<String, TaskError>,)>(&mut *store, module.run_export())?;
     let (result,) = run.call_async(&mut *store, (task, input)).await?;
     Ok(result)
 }
@@ -136,7 +137,35 @@ impl<F: Future> Future for Guarded<'_, F> {
     }
 }
 
-/// How much of an attempt's time a module has to describe itself.
-pub(super) fn describe_limits(limits: Limits, cpu: Millis) -> Limits {
-    limits.least(Limits { cpu, ..limits })
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, sync::mpsc};
+
+    use super::*;
+    use crate::{
+        model::{Millis, TenantId},
+        sandbox::{ticker::Ticker, turns::Turns},
+    };
+
+    #[test]
+    fn a_call_that_waits_for_the_host_ends_when_it_must_stop() {
+        let ticker = Ticker::start(wasmtime::Engine::default(), Millis(1)).unwrap();
+        let turns = Turns::start(1, Arc::clone(&ticker)).unwrap();
+        for wall in [Millis(20), Millis(u64::MAX)] {
+            let control = Arc::new(Control::default());
+            let watched = ticker.watch(&control, wall);
+            let (tell, told) = mpsc::channel();
+            let waiting = Arc::clone(&control);
+            turns.spawn(TenantId::default_tenant(), async move {
+                tell.send(guarded(&waiting, pending::<()>()).await).unwrap();
+            });
+            if wall == Millis(u64::MAX) {
+                control.stop(Stop::Cancelled);
+            }
+            assert_eq!(told.recv().unwrap(), None, "C057");
+            drop(watched);
+        }
+        turns.close();
+        ticker.close();
+    }
 }

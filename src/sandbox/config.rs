@@ -167,7 +167,7 @@ impl Default for ModuleLimits {
             components: 64,
             stack_bytes: 512 * KIB,
             tasks: 1_000,
-            describe_wall: Millis(5_000),
+            describe_wall: Millis(30_000),
             describe_cpu: Millis(1_000),
         }
     }
@@ -184,9 +184,14 @@ mod tests {
 
     #[test]
     fn slots_follow_memory_up_to_a_thousand() {
-        for (memory_mib, max_concurrent, slots) in
-            [(0, None, 1), (64, None, 1), (640, None, 10), (1_000_000, None, 1_000), (640, Some(3), 3), (640, Some(0), 1)]
-        {
+        for (memory_mib, max_concurrent, slots) in [
+            (0, None, 1),
+            (64, None, 1),
+            (640, None, 10),
+            (1_000_000, None, 1_000),
+            (640, Some(3), 3),
+            (640, Some(0), 1),
+        ] {
             let config = Config { memory_bytes: memory_mib * MIB as u64, max_concurrent, ..Config::default() };
             assert_eq!(config.slots(), slots, "{memory_mib} MiB, {max_concurrent:?}");
         }

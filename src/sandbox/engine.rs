@@ -51,6 +51,8 @@ const MEMORY_KEPT_BYTES: usize = 2 * 1024 * 1024;
 const TABLE_KEPT_BYTES: usize = 128 * 1024;
 /// The same of the stack. The rest goes back, so that deep recursion leaves nothing behind.
 const STACK_KEPT_BYTES: usize = 8 * 1024;
+/// A page of linear memory.
+const PAGE_BYTES: usize = 64 * 1024;
 /// The largest bookkeeping of one instance.
 const INSTANCE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -106,13 +108,12 @@ fn engine(config: &Config, layout: Layout) -> Result<(Engine, WasmFeatures), was
     for (feature, _) in OFF {
         settings.wasm_features(*feature, false);
     }
+    let memory_bytes = memory_bytes(config) as u64;
     match layout {
         Layout::Wide => settings.allocation_strategy(pool(config)),
-        Layout::Narrow => {
-            settings.memory_reservation(config.limits.memory_bytes as u64).allocation_strategy(pool(config))
-        }
+        Layout::Narrow => settings.memory_reservation(memory_bytes).allocation_strategy(pool(config)),
         Layout::OnDemand => settings
-            .memory_reservation(config.limits.memory_bytes as u64)
+            .memory_reservation(memory_bytes)
             .memory_reservation_for_growth(0)
             .allocation_strategy(InstanceAllocationStrategy::OnDemand),
     };
@@ -122,6 +123,11 @@ fn engine(config: &Config, layout: Layout) -> Result<(Engine, WasmFeatures), was
 /// Returns what the engine accepts: what it accepts by default, without what is off.
 fn features() -> WasmFeatures {
     OFF.iter().fold(WasmFeatures::WASM3 | WasmFeatures::COMPONENT_MODEL, |left, (feature, _)| left - *feature)
+}
+
+/// Returns how large one memory can get: the limit, in whole pages.
+fn memory_bytes(config: &Config) -> usize {
+    config.limits.memory_bytes.next_multiple_of(PAGE_BYTES)
 }
 
 /// A pool for as many instances as there are slots, each of the largest kind.
@@ -143,7 +149,7 @@ fn pool(config: &Config) -> PoolingAllocationConfig {
         .max_tables_per_module(module.tables)
         .max_core_instance_size(INSTANCE_BYTES_MAX)
         .max_component_instance_size(INSTANCE_BYTES_MAX)
-        .max_memory_size(config.limits.memory_bytes)
+        .max_memory_size(memory_bytes(config))
         .table_elements(config.limits.table_elements)
         .max_unused_warm_slots(threads.saturating_mul(WARM_SLOTS_PER_THREAD))
         .pagemap_scan(Enabled::Auto)

@@ -80,7 +80,10 @@ impl Logs {
             unit: unit.clone(),
             attempt,
             level: LogLevel::Warn,
-            message: format!("{lines} lines ({bytes} bytes) left out: an attempt keeps {} bytes of log", self.bytes_max),
+            message: format!(
+                "{lines} lines ({bytes} bytes) left out: an attempt keeps {} bytes of log",
+                self.bytes_max
+            ),
             fields: Payload::parse(br#"{"truncated":true}"#).ok(),
         });
         let mut kept = self.head;

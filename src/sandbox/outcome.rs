@@ -41,9 +41,8 @@ pub(super) fn of_task_error(error: TaskError, bytes_max: usize) -> Failure {
     };
     let mut failure = Failure::task(code, message, error.retryable);
     failure.retry_after_ms = error.retry_after_ms.map(|span| span.min(SPAN_MAX.0));
-    failure.details = error
-        .details
-        .map(|text| Payload::parse(text.as_bytes()).unwrap_or_else(|_| Payload::from_value(&text.into())));
+    failure.details =
+        error.details.map(|text| Payload::parse(text.as_bytes()).unwrap_or_else(|_| Payload::from_value(&text.into())));
     failure
 }
 
@@ -100,7 +99,9 @@ pub(super) fn of_error(
 fn follows_refusal(trap: Option<Trap>) -> bool {
     match trap {
         None | Some(Trap::UnreachableCodeReached | Trap::MemoryOutOfBounds | Trap::TableOutOfBounds) => true,
-        Some(Trap::AllocationTooLarge | Trap::IndirectCallToNull | Trap::StringOutOfBounds | Trap::ListOutOfBounds) => true,
+        Some(Trap::AllocationTooLarge | Trap::IndirectCallToNull | Trap::StringOutOfBounds | Trap::ListOutOfBounds) => {
+            true
+        }
         Some(_) => false,
     }
 }
@@ -179,9 +180,11 @@ mod tests {
 
     #[test]
     fn errors_of_a_task_that_break_a_rule_are_named() {
-        for (code, details, becomes) in
-            [("not a code", None, code::OUTPUT_INVALID), ("", None, code::OUTPUT_INVALID), ("A", Some("12345678901"), code::PAYLOAD_TOO_LARGE)]
-        {
+        for (code, details, becomes) in [
+            ("not a code", None, code::OUTPUT_INVALID),
+            ("", None, code::OUTPUT_INVALID),
+            ("A", Some("12345678901"), code::PAYLOAD_TOO_LARGE),
+        ] {
             assert_eq!(of_task_error(task_error(code, details), 10).code, becomes, "{code:?}");
         }
         assert_eq!(of_task_error(task_error("A", Some("{a")), 10).details.unwrap().as_str(), r#""{a""#);

@@ -9,7 +9,9 @@ pub enum Rejected {
     #[error("the upload is empty: send the bytes of a component")]
     Empty,
     /// More bytes than allowed.
-    #[error("the component has {size_bytes} bytes, the limit is {size_bytes_max}: build it optimised and without debug information")]
+    #[error(
+        "the component has {size_bytes} bytes, the limit is {size_bytes_max}: build it optimised and without debug information"
+    )]
     TooLarge {
         /// Its size.
         size_bytes: usize,

@@ -65,7 +65,10 @@ impl Sandbox {
         let mut linker = Linker::new(&engine);
         host::add_to_linker(&mut linker).map_err(in_words)?;
         let ticker = Ticker::start(engine.clone(), config.tick).map_err(Error::Thread)?;
-        let turns = Turns::start(config.threads, Arc::clone(&ticker)).map_err(Error::Thread)?;
+        let turns = Turns::start(config.threads, Arc::clone(&ticker)).map_err(|error| {
+            ticker.close();
+            Error::Thread(error)
+        })?;
         let env = Arc::new(Env {
             turns,
             clock: Arc::clone(&config.clock),
@@ -132,8 +135,15 @@ impl Sandbox {
         }
         let Attempt { info, input, wall, progress, cancel, .. } = attempt;
         let tenant = info.tenant.clone();
-        let call =
-            call::run(Arc::clone(&self.0.env), Arc::clone(cancel.control()), module.clone(), info, input, limits, progress);
+        let call = call::run(
+            Arc::clone(&self.0.env),
+            Arc::clone(cancel.control()),
+            module.clone(),
+            info,
+            input,
+            limits,
+            progress,
+        );
         match self.serve(tenant, wall, &cancel, call).await? {
             Some(finished) if cancel.control().stopped() == Some(Stop::Closed) && finished.outcome.is_err() => {
                 Err(Closed)
@@ -144,6 +154,13 @@ impl Sandbox {
                 Ok(Finished::early(failure, input_bytes))
             }
         }
+    }
+
+    /// Returns how many instances and memories the pool has out.
+    #[cfg(test)]
+    pub(super) fn in_use(&self) -> (u64, usize) {
+        let metrics = self.0.engine.pooling_allocator_metrics().expect("tests have a pool");
+        (metrics.component_instances(), metrics.memories())
     }
 
     /// Stops everything: running guests within a tick, what waits at once. Their callers are told [`Closed`].
@@ -162,7 +179,7 @@ impl Sandbox {
         let slot = Arc::clone(&self.0.slots).acquire_owned().await.map_err(|_| Closed)?;
         let control = cancel.control();
         let watched = self.0.ticker.watch(control, wall);
-        let _cancelled = CancelOnDrop(cancel);
+        let mut abandoned = CancelOnDrop(Some(cancel));
         let (tell, told) = oneshot::channel();
         self.0.env.turns.spawn(tenant, async move {
             let ended = call.await;
@@ -171,7 +188,9 @@ impl Sandbox {
             // Nobody may listen any more; then nobody wants it.
             let _ = tell.send(ended);
         });
-        match told.await {
+        let ended = told.await;
+        abandoned.0 = None;
+        match ended {
             Ok(ended) => Ok(Some(ended)),
             Err(_) if control.stopped() == Some(Stop::Closed) || self.0.slots.is_closed() => Err(Closed),
             Err(_) => Ok(None),
@@ -195,7 +214,7 @@ impl Sandbox {
         module: &Module,
     ) -> Result<Vec<super::bindings::types::TaskSpec>, Rejected> {
         let Config { limits, module: counts, .. } = &self.0.config;
-        let limits = call::describe_limits(*limits, counts.describe_cpu);
+        let limits = limits.least(Limits { cpu: counts.describe_cpu, ..*limits });
         let cancel = Cancel::new();
         let call = call::describe(Arc::clone(&self.0.env), Arc::clone(cancel.control()), module.clone(), limits);
         let described = self.serve(tenant.clone(), counts.describe_wall, &cancel, call).await;
@@ -232,12 +251,14 @@ impl Drop for Inner {
     }
 }
 
-/// Cancels an attempt whose caller went away; one that has ended does not mind.
-struct CancelOnDrop<'a>(&'a Cancel);
+/// Cancels an attempt whose caller goes away before it has ended.
+struct CancelOnDrop<'a>(Option<&'a Cancel>);
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.cancel();
+        if let Some(cancel) = self.0 {
+            cancel.cancel();
+        }
     }
 }
 

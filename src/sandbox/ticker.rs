@@ -154,7 +154,8 @@ impl Ticker {
         self.asleep.store(true, Ordering::SeqCst);
         let mut state = state;
         if self.busy.load(Ordering::SeqCst) == 0 {
-            let next = state.deadlines.first_key_value().map(|((due, _), _)| due.saturating_duration_since(Instant::now()));
+            let next =
+                state.deadlines.first_key_value().map(|((due, _), _)| due.saturating_duration_since(Instant::now()));
             state = self.wait(state, next);
         }
         self.asleep.store(false, Ordering::SeqCst);

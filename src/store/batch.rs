@@ -81,7 +81,7 @@ pub struct NotePut {
     pub unit: UnitRef,
     /// The attempt that the row must be at.
     pub attempt: u32,
-    /// The delivery; none clears it.
+    /// The delivery; none clears it, as it was given back: the next one is a redelivery.
     pub note: Option<Note>,
 }
 

@@ -161,6 +161,7 @@ impl Tables {
             if let Some((row, note)) = self.ready.get_mut(&put.unit)
                 && row.attempt == put.attempt
             {
+                row.redelivery |= put.note.is_none();
                 *note = put.note;
             }
         }

@@ -1,4 +1,5 @@
-//! Cycles in small graphs, found without recursion: steps that wait for each other, schemas that lead back to themselves.
+//! Cycles in small graphs, found without recursion: steps that wait for each other, schemas that lead back to
+//! themselves.
 
 /// Returns one cycle of the graph in the order of its edges, beginning at its smallest node; none when there is none.
 pub fn find(edges: &[Vec<usize>]) -> Option<Vec<usize>> {

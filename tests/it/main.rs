@@ -6,7 +6,9 @@
 mod commits;
 mod full;
 mod kill;
+mod recovery;
 mod rooms;
 mod sandbox;
+mod shutdown;
 mod support;
 mod workers;

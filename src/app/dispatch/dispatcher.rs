@@ -101,13 +101,16 @@ struct State {
     /// Results of the sandbox that are not committed yet.
     reporting: usize,
     reporting_max: usize,
+    /// Whether a window became low since somebody asked.
+    low: bool,
     closed: bool,
 }
 
 impl Dispatcher {
-    /// `slots`: how many instances the sandbox runs at once.
+    /// `slots`: how many instances the sandbox runs at once. Nothing is handed out before [`Dispatcher::open`].
     pub(in crate::app) fn new(slots: usize) -> Self {
-        let state = State { free_slots: (0..slots).rev().collect(), reporting_max: slots * 4 + 256, ..State::default() };
+        let free_slots = (0..slots).rev().collect();
+        let state = State { free_slots, reporting_max: slots * 4 + 256, closed: true, ..State::default() };
         Self(Mutex::new(state))
     }
 
@@ -427,6 +430,11 @@ impl Dispatcher {
         state.classes[class].window.stored = count;
     }
 
+    /// Whether a window became low since this was asked last.
+    pub(in crate::app) fn became_low(&self) -> bool {
+        std::mem::take(&mut self.lock().low)
+    }
+
     /// Returns the classes whose window is low while rows are stored and somebody can take them, with how many rows to
     /// read: those that are out are still rows.
     pub(in crate::app) fn refills(&self) -> Vec<(ReadyClass, usize)> {
@@ -475,6 +483,11 @@ impl Dispatcher {
         let mut state = self.lock();
         let class = state.class(name);
         state.classes[class].window.refill_ends();
+    }
+
+    /// What the last server left is counted: handing out begins.
+    pub(in crate::app) fn open(&self) {
+        self.lock().closed = false;
     }
 
     /// Nothing is handed out any more.
@@ -565,6 +578,7 @@ impl State {
     /// Takes a unit out of its window and out of the sandbox's line.
     fn take_ready(&mut self, class: usize, unit: &UnitRef) -> Option<Arc<Ready>> {
         let (place, ready) = self.classes[class].window.remove(unit)?;
+        self.low |= self.classes[class].window.wants_refill();
         if let Some(line) = self.sandboxed.get_mut(&unit.run.tenant) {
             line.remove(&place);
         }
@@ -636,6 +650,7 @@ impl State {
 
     fn forget_out(&mut self, unit: &UnitRef) -> Option<Held> {
         let held = self.out.remove(unit)?;
+        self.classes[held.class].window.departs(unit);
         if let Holder::Session(session, _) = &held.holder
             && let Some(session) = self.sessions.get_mut(session)
         {

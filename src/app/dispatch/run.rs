@@ -12,7 +12,7 @@ use crate::{
         row::LogLine,
     },
     sandbox,
-    store::InHand,
+    store::{InHand, NotePut},
 };
 
 /// The longest wait between two tries to report a result.
@@ -25,6 +25,9 @@ impl Inner {
             count(&self.counters.handed_sandbox);
             let app = self.clone();
             tokio::spawn(async move { app.serve(taken).await });
+        }
+        if self.dispatch.became_low() {
+            self.refill_wake.notify_one();
         }
     }
 
@@ -52,7 +55,10 @@ impl Inner {
         if let Err(error) = self.store.note_in_hand(taken.slot, None) {
             tracing::warn!(error = &error as &dyn std::error::Error, "what the sandbox has in hand cannot be noted");
         }
-        self.dispatch.give_back(&taken.ready.row.unit, taken.delivery);
+        let row = &taken.ready.row;
+        // Before the delivery leaves the books: the end of the server waits for that, and writes what was noted by then.
+        self.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, note: None });
+        self.dispatch.give_back(&row.unit, taken.delivery);
     }
 
     /// Runs the attempt; none: it was cut short by the end of the server.

@@ -70,11 +70,16 @@ impl Window {
 
     /// Takes a unit out of the window.
     pub(super) fn remove(&mut self, unit: &UnitRef) -> Option<(Place, Arc<Ready>)> {
+        self.departs(unit);
+        let place = self.places.remove(unit)?;
+        self.units.remove(&place).map(|ready| (place, ready))
+    }
+
+    /// A unit is not what its row said when a refill began to read: what the refill found of it is old.
+    pub(super) fn departs(&mut self, unit: &UnitRef) {
         if let Some(refill) = &mut self.refill {
             refill.left.insert(unit.clone());
         }
-        let place = self.places.remove(unit)?;
-        self.units.remove(&place).map(|ready| (place, ready))
     }
 
     /// Counts a unit that stays a row only.

@@ -17,13 +17,7 @@ use std::{
 
 use crate::{config::Config, telemetry};
 
-use super::{
-    Error,
-    client,
-    output::print,
-    server,
-    settings::Settings,
-};
+use super::{Error, client, output::print, server, settings::Settings};
 
 use self::{sync::Sync, watch::Watch};
 

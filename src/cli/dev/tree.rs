@@ -85,7 +85,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut tree = Tree::new(folder.path());
         assert_eq!(tree.changed().unwrap(), []);
-        for name in ["modules/b.wasm", "workflows/a.json", "workflows/c.yaml", "workflows/notes.txt", "workflows/.d.json"] {
+        for name in
+            ["modules/b.wasm", "workflows/a.json", "workflows/c.yaml", "workflows/notes.txt", "workflows/.d.json"]
+        {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "1").unwrap();

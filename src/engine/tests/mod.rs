@@ -12,13 +12,8 @@ use serde_json::{Value, json};
 use super::{Answer, Command, Decision, Effect, Lost, Refusal, Report, Signal, Start, decide};
 use crate::{
     model::{
-        DeliveryId, Event, Execution, ExecutionId, Facts, Failure, Payload, SignalName, StoredEvent, TenantId, Timestamp,
-        UnitKey, UnitStatus,
-        code::Code,
-        event::FORMAT,
-        fold,
-        id::RunKey,
-        row::TimerKey,
+        DeliveryId, Event, Execution, ExecutionId, Facts, Failure, Payload, SignalName, StoredEvent, TenantId,
+        Timestamp, UnitKey, UnitStatus, code::Code, event::FORMAT, fold, id::RunKey, row::TimerKey,
     },
     workflow::{self, Definition},
 };
@@ -104,8 +99,14 @@ impl Bench {
 
     pub(super) fn report(&mut self, key: &str, attempt: u32, delivery: u128, outcome: Result<&str, Failure>) -> bool {
         let outcome = outcome.map(|text| Payload::parse(text.as_bytes()).unwrap());
-        let report =
-            Report { unit: unit(key), attempt, delivery: Some(DeliveryId(delivery)), served: None, progress: None, outcome };
+        let report = Report {
+            unit: unit(key),
+            attempt,
+            delivery: Some(DeliveryId(delivery)),
+            served: None,
+            progress: None,
+            outcome,
+        };
         match self.ask(Command::Report(report)).unwrap() {
             Answer::Reported { accepted } => accepted,
             other => panic!("{other:?}"),
@@ -119,7 +120,12 @@ impl Bench {
 
     pub(super) fn fail(&mut self, key: &str, code: &str, retryable: bool) -> bool {
         let attempt = self.unit(key).attempt;
-        self.report(key, attempt, 2_000 + u128::from(attempt), Err(Failure::task(Code::new(code).unwrap(), "no", retryable)))
+        self.report(
+            key,
+            attempt,
+            2_000 + u128::from(attempt),
+            Err(Failure::task(Code::new(code).unwrap(), "no", retryable)),
+        )
     }
 
     pub(super) fn lose(&mut self, key: &str, delivery: u128) -> Result<Answer, Refusal> {

@@ -4,7 +4,9 @@ use super::*;
 use crate::model::{Status, execution::STALE_MAX};
 
 fn one_task() -> Bench {
-    Bench::started(json!([{ "id": "a", "task": "t.work", "retry": { "max_attempts": 2, "max_redeliveries": 2, "jitter": 0 } }]))
+    Bench::started(
+        json!([{ "id": "a", "task": "t.work", "retry": { "max_attempts": 2, "max_redeliveries": 2, "jitter": 0 } }]),
+    )
 }
 
 #[test]

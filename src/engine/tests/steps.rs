@@ -122,7 +122,8 @@ fn a_signal_before_the_wait_counts() {
 #[test]
 fn an_await_that_times_out_fails_or_is_null() {
     for (on_timeout, status) in [("fail", Status::Failed), ("null", Status::Completed)] {
-        let mut bench = Bench::started(json!([{ "id": "ok", "await": "go", "timeout": "1s", "on_timeout": on_timeout }]));
+        let mut bench =
+            Bench::started(json!([{ "id": "ok", "await": "go", "timeout": "1s", "on_timeout": on_timeout }]));
         bench.advance(1_000);
         bench.timer("await:ok").unwrap();
         assert_eq!(bench.execution.status, status);
@@ -248,7 +249,10 @@ fn spec(name: &str, version: &str) -> TaskSpec {
 fn facts() -> Facts {
     let digest = |n: u8| Digest::of(&[n]);
     let module = ModuleName::new("m").unwrap();
-    let mut facts = Facts { builtin: Some(Builtin { digest: digest(0), tasks: vec![spec("core.echo", "1.0")].into() }), ..Facts::default() };
+    let mut facts = Facts {
+        builtin: Some(Builtin { digest: digest(0), tasks: vec![spec("core.echo", "1.0")].into() }),
+        ..Facts::default()
+    };
     facts.described.insert((module.clone(), digest(1)), vec![spec("t.work", "1.0")].into());
     facts.described.insert((module.clone(), digest(2)), vec![spec("t.work", "1.2")].into());
     facts.modules.insert(module.clone(), [(Alias::live(), digest(1)), (Alias::new("next").unwrap(), digest(2))].into());

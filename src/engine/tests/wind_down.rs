@@ -64,7 +64,9 @@ fn a_failure_or_silence_in_the_grace_ends_cancelled() {
 
 #[test]
 fn an_uncaught_failure_stops_the_rest_and_keeps_its_cause() {
-    let mut bench = Bench::started(json!([{ "id": "a", "task": "t.work" }, { "id": "b", "task": "t.work" }, { "id": "nap", "sleep": "1h" }]));
+    let mut bench = Bench::started(
+        json!([{ "id": "a", "task": "t.work" }, { "id": "b", "task": "t.work" }, { "id": "nap", "sleep": "1h" }]),
+    );
     bench.fail("a", "OUT_OF_STOCK", false);
     assert_eq!(bench.execution.status, Status::Compensating);
     bench.cancel().unwrap();
@@ -103,7 +105,8 @@ fn winding_down_is_cut_short_in_the_end() {
 fn cancel_and_a_due_timer_leave_exactly_one_end() {
     // C014, in both orders.
     for timer_first in [true, false] {
-        let mut bench = Bench::started(json!([{ "id": "nap", "sleep": "1s" }, { "id": "nap2", "sleep": "1h", "after": ["nap"] }]));
+        let mut bench =
+            Bench::started(json!([{ "id": "nap", "sleep": "1s" }, { "id": "nap2", "sleep": "1h", "after": ["nap"] }]));
         bench.advance(1_000);
         if timer_first {
             bench.timer("sleep:nap").unwrap();
@@ -113,7 +116,11 @@ fn cancel_and_a_due_timer_leave_exactly_one_end() {
             assert_eq!(bench.timer("sleep:nap"), Err(Refusal::Over));
         }
         assert_eq!(bench.execution.status, Status::Cancelled);
-        let ends = bench.story().iter().filter(|kind| kind.ends_with(" nap") && !kind.contains("Started") && !kind.contains("Scheduled")).count();
+        let ends = bench
+            .story()
+            .iter()
+            .filter(|kind| kind.ends_with(" nap") && !kind.contains("Started") && !kind.contains("Scheduled"))
+            .count();
         assert_eq!(ends, if timer_first { 2 } else { 1 }, "{:?}", bench.story());
         bench.check_fold();
     }

@@ -61,8 +61,7 @@ async fn a_flood_of_log_lines_is_bounded() {
     .data(4096, &format!("{:<100}", "[]"));
     let sandbox = sandbox();
     let module = inspect(&sandbox, &guest).await;
-    let unhurried = Attempt { limits: Limits::default(), ..attempt() };
-    let finished = sandbox.run(&module, unhurried).await.unwrap();
+    let finished = sandbox.run(&module, unhurried()).await.unwrap();
     assert!(finished.outcome.is_ok());
     assert!(finished.log_lines_left_out > 0);
     assert_eq!(finished.logs.len() as u64 - 1 + finished.log_lines_left_out, 10_000, "C063");
@@ -139,6 +138,28 @@ async fn memory_left_dirty_is_zero_for_the_next() {
 }
 
 #[tokio::test]
+async fn a_panic_of_the_host_fails_the_attempt_alone() {
+    let sandbox = sandbox_with(|config| config.clock = std::sync::Arc::new(|| panic!("on purpose")));
+    let guest = Guest::new("(call $say (i32.const 4096) (i32.const 2)) unreachable").data(4096, "[]");
+    let module = inspect(&sandbox, &guest).await;
+    for _ in 0..10 {
+        assert_eq!(code_of(&sandbox.run(&module, attempt()).await.unwrap()), &code::INTERNAL);
+    }
+    assert!(run(&sandbox, &Guest::echo()).await.outcome.is_ok());
+    assert_eq!(sandbox.in_use(), (0, 0));
+}
+
+#[tokio::test]
+async fn an_attempt_that_ended_was_not_cancelled() {
+    let sandbox = sandbox();
+    let module = inspect(&sandbox, &Guest::echo()).await;
+    let attempt = attempt();
+    let cancel = attempt.cancel.clone();
+    assert!(sandbox.run(&module, attempt).await.unwrap().outcome.is_ok());
+    assert!(!cancel.is_cancelled());
+}
+
+#[tokio::test]
 async fn a_crowd_waits_for_slots_and_none_fails() {
     let sandbox = sandbox_with(|config| config.threads = 2);
     let module = inspect(&sandbox, &Guest::echo()).await;
@@ -148,5 +169,5 @@ async fn a_crowd_waits_for_slots_and_none_fails() {
             assert!(finished.unwrap().outcome.is_ok(), "C068 C061");
         }
     }
-    assert_eq!(sandbox.limits(), Limits::default());
+    assert_eq!(sandbox.in_use(), (0, 0), "C061");
 }

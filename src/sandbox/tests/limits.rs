@@ -73,15 +73,46 @@ fn summed(pages: u32) -> Guest {
 
 #[tokio::test]
 async fn tables_that_grow_for_ever_are_refused() {
-    let grow = "(loop $l (br_if $l (i32.ne (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1)))) unreachable";
+    let grow =
+        "(loop $l (br_if $l (i32.ne (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1)))) unreachable";
     check(Guest::new(grow).define("(table $t 1 funcref)"), code::MEMORY_LIMIT, "table").await;
     let at_once = "(drop (table.grow $t (ref.null func) (i32.const 100000000))) unreachable";
     check(Guest::new(at_once).define("(table $t 1 funcref)"), code::MEMORY_LIMIT, "100000001").await;
 }
 
 #[tokio::test]
+async fn handles_without_end_are_refused() {
+    let resources = r#"
+        (type $resource (resource (rep i32)))
+        (core func $new (canon resource.new $resource))
+        (core module $maker
+          (import "resource" "new" (func $new (param i32) (result i32)))
+          (func (export "make") (result i32) (loop $l (drop (call $new (i32.const 7))) (br $l)) unreachable))
+        (core instance $maker (instantiate $maker (with "resource" (instance (export "new" (func $new))))))"#;
+    let guest = Guest::new("(call $make)").component(resources).import("maker", &["make"]);
+    check(guest, code::HANDLE_LIMIT, "10000").await;
+}
+
+#[tokio::test]
+async fn a_module_as_large_as_it_may_be_runs() {
+    let most = format!(
+        "(core module $plain) (core module $memory (memory 1)) (core module $tables (table 4 funcref) (table 20000 funcref)) {}{}{}",
+        "(core instance (instantiate $plain))".repeat(23),
+        "(core instance (instantiate $memory))".repeat(3),
+        "(core instance (instantiate $tables))".repeat(4),
+    );
+    let sandbox = sandbox();
+    let module = inspect(&sandbox, &Guest::returning("[]").component(&most)).await;
+    let crowd = (0..20).map(|_| sandbox.run(&module, attempt()));
+    for finished in futures_util::future::join_all(crowd).await {
+        assert_eq!(finished.unwrap().outcome.unwrap().as_str(), "[]", "C068");
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_that_the_guest_handles_is_no_failure() {
-    let guest = Guest::new("(drop (memory.grow (i32.const 65000))) (call $ok (i32.const 4096) (i32.const 2))").data(4096, "[]");
+    let guest =
+        Guest::new("(drop (memory.grow (i32.const 65000))) (call $ok (i32.const 4096) (i32.const 2))").data(4096, "[]");
     assert!(run(&sandbox(), &guest).await.outcome.is_ok());
 }
 
@@ -93,7 +124,10 @@ async fn traps_say_their_kind() {
         (Guest::new("(i32.div_u (i32.const 1) (i32.const 0))"), "integer divide by zero"),
         (Guest::new("(call $deeper (i32.const 0))").define(recursion), "stack overflow"),
         (Guest::new("(i32.load (i32.const -8))"), "out of bounds memory access"),
-        (Guest::new("(call_indirect $t (result i32) (i32.const 5))").define("(table $t 1 funcref)"), "undefined element"),
+        (
+            Guest::new("(call_indirect $t (result i32) (i32.const 5))").define("(table $t 1 funcref)"),
+            "undefined element",
+        ),
     ] {
         check(guest, code::TRAP, kind).await;
     }
@@ -148,17 +182,21 @@ async fn a_large_input_never_reaches_the_module() {
 async fn wall_time_ends_what_processor_time_does_not() {
     let sandbox = sandbox();
     let module = inspect(&sandbox, &Guest::spinning()).await;
-    let unhurried = Attempt { limits: Limits::default(), wall: Millis(30), ..attempt() };
-    let finished = sandbox.run(&module, unhurried).await.unwrap();
+    let finished = sandbox.run(&module, Attempt { wall: Millis(30), ..unhurried() }).await.unwrap();
     assert_eq!(code_of(&finished), &code::TIMEOUT);
     assert!(finished.usage.wall_ms >= 28, "{:?}", finished.usage);
+}
+
+/// A guest that spins once it has reported progress, by which a test knows that it runs.
+fn reporting_then_spinning() -> Guest {
+    Guest::new("(call $report (i32.const 4096) (i32.const 2)) (loop $l (br $l)) unreachable").data(4096, "[]")
 }
 
 #[tokio::test]
 async fn cancelling_ends_a_running_guest() {
     let sandbox = sandbox();
-    let module = inspect(&sandbox, &Guest::new("(call $report (i32.const 4096) (i32.const 2)) (loop $l (br $l)) unreachable").data(4096, "[]")).await;
-    let attempt = Attempt { limits: Limits::default(), ..attempt() };
+    let module = inspect(&sandbox, &reporting_then_spinning()).await;
+    let attempt = unhurried();
     let (cancel, progress) = (attempt.cancel.clone(), attempt.progress.clone());
     let cancelling = async {
         while progress.last().is_none() {
@@ -187,8 +225,7 @@ async fn a_dropped_call_gives_its_slot_back() {
     let spinning = inspect(&sandbox, &Guest::spinning()).await;
     let echo = inspect(&sandbox, &Guest::echo()).await;
     for _ in 0..5 {
-        let unhurried = Attempt { limits: Limits { cpu: Millis(60_000), ..Limits::default() }, ..attempt() };
-        let call = sandbox.run(&spinning, unhurried);
+        let call = sandbox.run(&spinning, unhurried());
         assert!(tokio::time::timeout(std::time::Duration::from_millis(5), call).await.is_err());
         assert!(sandbox.run(&echo, attempt()).await.unwrap().outcome.is_ok());
     }
@@ -197,8 +234,8 @@ async fn a_dropped_call_gives_its_slot_back() {
 #[tokio::test]
 async fn shutdown_is_no_outcome() {
     let sandbox = sandbox();
-    let module = inspect(&sandbox, &Guest::new("(call $report (i32.const 4096) (i32.const 2)) (loop $l (br $l)) unreachable").data(4096, "[]")).await;
-    let attempt = Attempt { limits: Limits { cpu: Millis(60_000), ..Limits::default() }, ..attempt() };
+    let module = inspect(&sandbox, &reporting_then_spinning()).await;
+    let attempt = unhurried();
     let progress = attempt.progress.clone();
     let closing = async {
         while progress.last().is_none() {

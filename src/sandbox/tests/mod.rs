@@ -21,7 +21,8 @@ fn sandbox() -> Sandbox {
 }
 
 fn sandbox_with(change: impl FnOnce(&mut Config)) -> Sandbox {
-    let mut config = Config { max_concurrent: Some(4), threads: 1, ..Config::default() };
+    let limits = Limits { cpu: Millis(600_000), ..Limits::default() };
+    let mut config = Config { max_concurrent: Some(4), threads: 1, limits, ..Config::default() };
     change(&mut config);
     Sandbox::new(config).unwrap()
 }
@@ -55,6 +56,11 @@ fn attempt() -> Attempt {
         progress: Progress::default(),
         cancel: Cancel::new(),
     }
+}
+
+/// An attempt without a limit of processor time that a test could reach.
+fn unhurried() -> Attempt {
+    Attempt { limits: Limits { cpu: Millis(600_000), ..Limits::default() }, ..attempt() }
 }
 
 async fn inspect(sandbox: &Sandbox, guest: &Guest) -> Module {

@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn what_comes_from_elsewhere_cannot_be_counted() {
-        let refused = shape(r#"(component (import "m" (core module $m)) (core instance (instantiate $m)))"#).unwrap_err();
+        let refused =
+            shape(r#"(component (import "m" (core module $m)) (core instance (instantiate $m)))"#).unwrap_err();
         assert_eq!(refused, Rejected::Dynamic);
     }
 }

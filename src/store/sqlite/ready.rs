@@ -115,9 +115,10 @@ pub(super) fn drop_all(connection: &Connection, statement: &mut Statement<'_>, r
     Ok(())
 }
 
-/// Puts or clears a note where the row is at the attempt.
+/// Puts or clears a note where the row is at the attempt. Who clears it gives a delivery back, so the next is another.
 pub(super) fn put_note(connection: &Connection, put: &NotePut) -> Result<(), Error> {
-    let update = "UPDATE ready SET note_delivery = ?1, note_worker = ?2, note_session = ?3, note_handed_at = ?4 \
+    let update = "UPDATE ready SET note_delivery = ?1, note_worker = ?2, note_session = ?3, note_handed_at = ?4, \
+                  redelivery = redelivery OR ?1 IS NULL \
                   WHERE tenant = ?5 AND execution = ?6 AND run = ?7 AND unit = ?8 AND attempt = ?9";
     let note = put.note.as_ref();
     let RunKey { tenant, execution, run } = &put.unit.run;

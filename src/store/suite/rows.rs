@@ -172,6 +172,9 @@ pub(super) async fn notes_stick_to_their_attempt(store: &dyn System) {
     );
     note_all(store, &[(&rows[0], 1, None), (&rows[2], 9, None)]).await;
     assert_eq!(store.noted().await.unwrap(), [(rows[2].clone(), note(u128::MAX))]);
+    let page = store.ready_page(&(&rows[0]).into(), ReadyOrder::Age, 10).await.unwrap();
+    let redelivery: Vec<bool> = page.items.iter().map(|item| item.row.redelivery).collect();
+    assert_eq!(redelivery, [true, false, false], "what was given back is delivered again");
 }
 
 pub(super) async fn redelivery_is_marked_on_all(store: &dyn System) {

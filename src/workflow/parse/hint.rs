@@ -8,12 +8,13 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     if word.len() > WORD_BYTES_MAX {
         return None;
     }
-    let far = 2 + word.len() / 4;
+    let far = 2 + word.len() / 3;
+    let lower = word.to_lowercase();
     let near = known.into_iter().filter(|other| other.len().abs_diff(word.len()) < far).map(|other| {
-        let distance = strsim::osa_distance(&word.to_lowercase(), other);
-        (distance, other)
+        let distance = strsim::osa_distance(&lower, other);
+        (distance, other.len().abs_diff(word.len()), other)
     });
-    near.filter(|(distance, other)| *distance < far && *distance < other.len()).min().map(|(_, other)| other)
+    near.filter(|(distance, _, other)| *distance < far && *distance < other.len()).min().map(|(_, _, other)| other)
 }
 
 /// Returns `unknown KIND "WORD"`, with the nearest known word when one is near.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Adds the `default` of every property of `schema` that `value` lacks. Goes down through `properties` alone, so what it
-/// adds is never more than the schema itself holds.
+/// Adds the `default` of every property of `schema` that `value` lacks. Goes down through `properties` alone, so what
+/// it adds is never more than the schema itself holds.
 pub fn fill(schema: &Value, value: &mut Value) -> bool {
     let (Some(properties), Some(object)) = (schema.get("properties").and_then(Value::as_object), value.as_object_mut())
     else {

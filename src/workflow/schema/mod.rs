@@ -5,8 +5,8 @@
 //! - [`Allowance`]: how much schema one document may hold
 //!
 //! Authors of schemas and of values are not trusted. Patterns run on the linear engine, so look-around is refused;
-//! references stay inside their schema, so nothing is fetched; [`shape`] refuses what would make a check endless; [`paid`]
-//! stops one that is. `format` is an annotation, as the standard has it by default.
+//! references stay inside their schema, so nothing is fetched; [`shape`] refuses what would make a check endless;
+//! [`paid`] stops one that is too long. `format` is an annotation, as the standard has it by default.
 //!
 //! Absent on purpose: other drafts, `$dynamicRef`, and `$id` below the top.
 
@@ -15,6 +15,8 @@ mod explain;
 mod paid;
 mod shape;
 mod stack;
+
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -33,15 +35,63 @@ pub struct Schema {
 }
 
 /// What decides whether a value fits.
-enum Decider {
-    /// The work is bounded by the sizes of schema and value multiplied.
-    Plain(jsonschema::Validator),
-    /// The work could double with each level of the value.
-    Paid(paid::Paid),
+struct Decider {
+    /// Where the work is bounded by the sizes of schema and value multiplied.
+    plain: Option<jsonschema::Validator>,
+    /// Where that is too much, or the work could double with each level of the value.
+    paid: OnceLock<Option<paid::Paid>>,
+    /// What a check may visit for one value.
+    written_out: u64,
 }
 
-/// What deciding on one value may cost where it could double with each level, in schemas looked at.
-const BUDGET: usize = 5_000_000;
+/// How much work is done without counting: a value in a schema each.
+const UNCOUNTED_MAX: u64 = 20_000_000;
+
+/// What deciding on one value may cost where it is counted, in schemas tried.
+const BUDGET: usize = 20_000_000;
+
+impl Decider {
+    fn compile(source: &Value, shape: &shape::Shape) -> Result<Self, jsonschema::ValidationError<'static>> {
+        let mut decider = Self { plain: None, paid: OnceLock::new(), written_out: shape.written_out };
+        if shape.recursive {
+            decider.paid = OnceLock::from(Some(paid::compile(source.clone())?));
+        } else {
+            decider.plain = Some(options().build(source)?);
+        }
+        Ok(decider)
+    }
+
+    /// Returns whether `value` fits; none when that takes too long.
+    fn fits(&self, source: &Value, value: &Value) -> Option<bool> {
+        let values_max = UNCOUNTED_MAX / self.written_out.max(1);
+        if let Some(plain) = &self.plain
+            && count_to(value, values_max) < values_max
+        {
+            return Some(plain.is_valid(value));
+        }
+        let compile = || stack::with_room(|| paid::compile(source.clone()).ok()).flatten();
+        let paid = self.paid.get_or_init(compile).as_ref()?;
+        paid.within(BUDGET, |validator| validator.is_valid(value))
+    }
+}
+
+/// Counts the values in `value`, no further than `max`.
+fn count_to(value: &Value, max: u64) -> u64 {
+    let mut count = 0;
+    let mut todo = vec![value];
+    while let Some(value) = todo.pop() {
+        count += 1;
+        if count >= max {
+            break;
+        }
+        match value {
+            Value::Array(items) => todo.extend(items),
+            Value::Object(members) => todo.extend(members.values()),
+            _ => {}
+        }
+    }
+    count
+}
 
 /// How much schema one document may hold: compiled schemas live as long as their definition and take many times the
 /// size of their text.
@@ -77,36 +127,25 @@ impl Schema {
 
     fn compile(source: &Value, at: &Pointer, allowance: &mut Allowance) -> Result<Self, Vec<Problem>> {
         shape::count(source, at, allowance)?;
-        let shape::Shape { recursive, mut problems } = shape::look(source, at, allowance);
-        problems.extend(meta_problems(source, at));
-        if !problems.is_empty() {
-            return Err(problems);
+        let mut shape = shape::look(source, at, allowance);
+        shape.problems.extend(meta_problems(source, at));
+        if !shape.problems.is_empty() {
+            return Err(shape.problems);
         }
-        let decider = if recursive {
-            paid::compile(source.clone()).map(Decider::Paid)
-        } else {
-            options().build(source).map(Decider::Plain)
-        };
-        let decider = decider.map_err(|error| vec![build_problem(&error, at)])?;
+        let decider = Decider::compile(source, &shape).map_err(|error| vec![build_problem(&error, at)])?;
         Ok(Self { source: source.clone(), decider, explainer: explain::Explainer::default() })
     }
 
     /// Returns nothing when `value` fits, else what does not: at most [`explain::VIOLATIONS_MAX`] findings.
     ///
-    /// The cost is bounded by the sizes of schema and value multiplied: milliseconds for what people write, seconds for
-    /// the worst that passes the limits. Not for a lane.
+    /// The cost is bounded: milliseconds for what people write, about a second for the worst. Not for a lane.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
-        let fits = match &self.decider {
-            Decider::Plain(validator) => Some(validator.is_valid(value)),
-            Decider::Paid(validator) => validator.within(BUDGET, |validator| validator.is_valid(value)),
-        };
-        match fits {
+        match self.decider.fits(&self.source, value) {
             Some(true) => Ok(()),
             Some(false) => Err(self.explainer.explain(&self.source, value)),
-            None => Err(vec![Violation::new(
-                "",
-                "the schema has too many alternatives for a value nested so deeply".into(),
-            )]),
+            None => {
+                Err(vec![Violation::new("", "the value is too large for a schema with so many alternatives".into())])
+            }
         }
     }
 

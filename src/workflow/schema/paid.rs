@@ -20,7 +20,7 @@ pub struct Paid(Validator);
 /// Compiles `schema` so that its checks can be stopped.
 pub fn compile(mut schema: Value) -> Result<Paid, ValidationError<'static>> {
     shape::for_each_schema(&mut schema, &mut |schema| {
-        let cost = json!({KEYWORD: [shallow(schema), deep(schema)]});
+        let cost = json!({KEYWORD: [shape::branches(schema), deep(schema)]});
         if let Value::Array(all) = schema.entry("allOf").or_insert_with(|| json!([])) {
             all.push(cost);
         }
@@ -50,16 +50,6 @@ fn pay(amount: usize) {
         // Not a panic: no message is printed and no hook runs.
         None => panic::resume_unwind(Box::new(Spent)),
     }
-}
-
-/// Returns what deciding costs: the schemas and values that a schema holds itself.
-fn shallow(schema: &Map<String, Value>) -> usize {
-    let held = |value: &Value| match value {
-        Value::Array(items) => items.len(),
-        Value::Object(members) => members.len(),
-        _ => 1,
-    };
-    1 + schema.values().map(held).sum::<usize>()
 }
 
 /// Returns what listing costs: the JSON values of the schema, which findings quote.

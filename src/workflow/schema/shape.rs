@@ -2,8 +2,8 @@
 //!
 //! A check visits, for one value, every schema that applies to it, and follows references each time: forty definitions
 //! that each name the next one twice would cost 2^40 visits. So references are counted as if they were written out, and
-//! refused past a limit. References that lead back, for values nested in themselves, cannot be counted so; a schema with
-//! such is [`Shape::recursive`] and checked under a budget.
+//! refused past a limit. References that lead back, for values nested in themselves, cannot be counted so; a schema
+//! with such is [`Shape::recursive`] and checked under a budget.
 
 use std::collections::HashMap;
 
@@ -106,10 +106,23 @@ pub fn for_each_schema(source: &mut Value, visit: &mut impl FnMut(&mut Map<Strin
     visit(schema);
 }
 
+/// Returns how many schemas `schema` itself tries for one value, at least 1.
+pub fn branches(schema: &Map<String, Value>) -> usize {
+    let tried = KEYWORDS.iter().map(|(keyword, _, applies)| match (schema.get(*keyword), applies) {
+        (Some(Value::Array(items)), Applies::Here | Applies::Below) => items.len(),
+        (Some(Value::Object(named)), Applies::Here) => named.len(),
+        (Some(Value::Object(named)), _) if *keyword == "patternProperties" => named.len(),
+        _ => 0,
+    });
+    1 + tried.sum::<usize>()
+}
+
 /// What a look at a schema found.
 pub struct Shape {
     /// Whether a reference leads back, so that the depth of a check is that of the value.
     pub recursive: bool,
+    /// How many schemas there are when references are written out: what a check may visit for one value.
+    pub written_out: u64,
     /// What is wrong with its references and its size.
     pub problems: Vec<Problem>,
 }
@@ -119,8 +132,8 @@ pub fn look(source: &Value, at: &Pointer, allowance: &mut Allowance) -> Shape {
     let mut walk = Walk { at, allowance, schemas: Vec::new(), by_place: HashMap::new(), problems: Vec::new() };
     walk.enter(source, Pointer::root());
     walk.follow_references();
-    let recursive = walk.problems.is_empty() && walk.measure();
-    Shape { recursive, problems: walk.problems }
+    let (recursive, written_out) = if walk.problems.is_empty() { walk.measure() } else { (false, 0) };
+    Shape { recursive, written_out, problems: walk.problems }
 }
 
 /// One schema of a schema.
@@ -243,15 +256,16 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// Refuses what would make a check endless or too long, and returns whether a reference leads back.
-    fn measure(&mut self) -> bool {
+    /// Refuses what would make a check endless or too long; returns whether a reference leads back, and the number of
+    /// schemas when references are written out.
+    fn measure(&mut self) -> (bool, u64) {
         let here: Vec<Vec<usize>> =
             self.schemas.iter().map(|schema| schema.here.iter().copied().chain(schema.reference).collect()).collect();
         if let Some(cycle) = cycle::find(&here) {
             let through = cycle.into_iter().find(|number| self.schemas[*number].reference.is_some());
             let place = through.map_or_else(Pointer::root, |number| self.schemas[number].place.key("$ref"));
             self.problem(&place, Code::Schema, "the reference leads back to itself without going into the value");
-            return true;
+            return (true, 0);
         }
         let edges: Vec<Vec<usize>> =
             self.schemas.iter().zip(&here).map(|(s, h)| [h.as_slice(), &s.below].concat()).collect();
@@ -260,14 +274,15 @@ impl<'s> Walk<'s, '_> {
             let message = format!("more than {CHAIN_MAX} schemas lead to each other for one and the same value");
             self.problem(&Pointer::root(), Code::Limit, message);
         }
-        if self.written_out(&component) > WRITTEN_OUT_MAX {
+        let written_out = self.written_out(&component);
+        if written_out > WRITTEN_OUT_MAX {
             let message = format!("with its references written out, it holds more than {WRITTEN_OUT_MAX} schemas");
             self.problem(&Pointer::root(), Code::Limit, message);
         }
         let lead_back = |(number, schema): (usize, &Schema<'_>)| {
             schema.reference.is_some_and(|to| component[to] == component[number])
         };
-        self.schemas.iter().enumerate().any(lead_back)
+        (self.schemas.iter().enumerate().any(lead_back), written_out)
     }
 
     /// Returns the longest path of schemas that apply to one value. `here` has no cycle.

@@ -180,6 +180,35 @@ fn the_deepest_check_fits_a_small_stack() {
 }
 
 #[test]
+fn the_longest_chain_fits_at_the_deepest_value() {
+    for link in [
+        (|next| json!({"allOf": [next]})) as fn(Value) -> Value,
+        |next| json!({"anyOf": [{"type": "boolean"}, next]}),
+        |next| json!({"if": true, "then": next}),
+        |next| json!({"not": {"not": next}}),
+    ] {
+        let end = json!({"type": "array", "items": {"$ref": "#"}});
+        let longest = (2..40).rev().find_map(|count| Schema::parse(&chain(count, link, end.clone()), "").ok());
+        let schema = longest.expect("some length is accepted");
+        assert!(schema.check(&nested(127, json!(1))).is_err());
+        assert_eq!(schema.check(&nested(127, json!([]))), Ok(()));
+    }
+}
+
+#[test]
+fn many_alternatives_for_many_values_end() {
+    let branches: Vec<_> = (0..4_000).map(|at| json!({"const": at + 10})).collect();
+    let schema = schema(&json!({"contains": {"anyOf": branches}}));
+    assert!(schema.check(&json!(vec![1; 2_000])).is_err());
+    let found = schema.check(&json!(vec![1; 400_000])).expect_err("nobody knows");
+    assert!(found[0].message.contains("too large for a schema"), "{found:?}");
+    assert_eq!(
+        self::schema(&json!({"items": {"enum": (0..40_000).collect::<Vec<_>>()}})).check(&json!(vec![39_999; 50_000])),
+        Ok(())
+    );
+}
+
+#[test]
 fn long_lists_of_violations_end() {
     let schema = schema(&json!({"allOf": vec![json!({"items": {"type": "string"}}); 50]}));
     let found = schema.check(&json!(vec![1; 400_000])).expect_err("it does not fit");

@@ -1,10 +1,14 @@
 //! What the tests share: a server process, a client, a worker, and documents.
 
+mod answer;
 mod client;
+mod histories;
 mod server;
 mod worker;
 
+pub use answer::Answer;
 pub use client::Client;
+pub use histories::{audit, count, of_type};
 pub use server::{Server, guest};
 pub use worker::Worker;
 

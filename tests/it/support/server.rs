@@ -58,7 +58,12 @@ impl Server {
 
     /// Starts the process, after an end of whatever kind, and waits for its ready line.
     pub async fn restart(&mut self) {
-        assert!(self.process.is_none(), "it runs already");
+        assert!(self.try_restart().await, "it ended before its ready line");
+    }
+
+    /// As [`Self::restart`]; false: it ended before it was ready.
+    pub async fn try_restart(&mut self) -> bool {
+        assert!(self.has_ended(), "it runs already");
         let mut child = self.command().stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let line = tokio::task::spawn_blocking(move || {
@@ -67,10 +72,15 @@ impl Server {
         });
         let line = line.await.unwrap().unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!(words.first(), Some(&"ready"), "the ready line is {line:?}; {:?}", child.try_wait());
+        if words.is_empty() {
+            child.wait().unwrap();
+            return false;
+        }
+        assert_eq!(words.first(), Some(&"ready"), "the ready line is {line:?}");
         self.url = words[1].strip_prefix("http=").unwrap().to_owned();
         self.grpc = words.get(2).map(|word| word.strip_prefix("grpc=").unwrap().to_owned());
         self.process = Some(child);
+        true
     }
 
     /// The command that starts it.
@@ -80,6 +90,13 @@ impl Server {
         command.arg(format!("sqlite:{}", self.database().display()));
         command.envs(self.variables.iter().map(|(key, value)| (key, value)));
         command
+    }
+
+    /// A connection to its database, beside the server's own.
+    pub fn sql(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.database()).unwrap();
+        connection.busy_timeout(super::PATIENCE).unwrap();
+        connection
     }
 
     /// Its database.

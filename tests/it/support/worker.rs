@@ -48,6 +48,32 @@ impl Worker {
         value
     }
 
+    /// Sends a heartbeat that tells how far a task is.
+    pub async fn progress(&self, task: &Value, progress: Value) {
+        let active = json!([{ "token": task["token"], "progress": progress }]);
+        let (status, value) =
+            self.client.post("/v1/workers/heartbeat", &json!({ "worker_session_id": self.session, "active": active })).await;
+        assert_eq!(status, 200, "{value}");
+    }
+
+    /// Takes at most `max` tasks of those that are there.
+    pub async fn take_many(&self, max: u32, wait_ms: u64) -> Vec<Value> {
+        let body = json!({ "worker_session_id": self.session, "wait_ms": wait_ms, "max_tasks": max });
+        let (status, value) = self.client.post("/v1/workers/poll", &body).await;
+        match status {
+            200 => value["tasks"].as_array().unwrap().clone(),
+            204 => Vec::new(),
+            _ => panic!("{status} {value}"),
+        }
+    }
+
+    /// Leaves.
+    pub async fn unregister(&self) {
+        let (status, value) =
+            self.client.post("/v1/workers/unregister", &json!({ "worker_session_id": self.session })).await;
+        assert_eq!((status, &value["accepted"]), (200, &json!(true)), "{value}");
+    }
+
     pub async fn complete(&self, task: &Value, output: Value) -> Value {
         let (status, value) = self.client.post("/v1/tasks/complete", &json!({ "token": task["token"], "output": output })).await;
         assert_eq!(status, 200, "{value}");
