@@ -28,9 +28,9 @@ const LOG_BYTES: u64 = 16 * 1024 * 1024;
 /// Why a server could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The setting names no database of this version.
-    #[error("`database.url` is `{0}`, but must be `sqlite:PATH`")]
-    Database(String),
+    /// A setting cannot be used.
+    #[error(transparent)]
+    Config(#[from] crate::config::Error),
     /// An address beyond the machine is asked for, and nobody would be asked who they are.
     #[error("`{key}` is `{address}`, but without credentials the server listens on loopback addresses only")]
     NotLoopback {
@@ -147,7 +147,7 @@ async fn listen(key: &'static str, address: SocketAddr) -> Result<TcpListener, E
 
 /// Opens the database and the sandbox, and starts the operations on them.
 async fn open(config: &Config) -> Result<App, Error> {
-    let path = database_path(&config.database.url)?;
+    let path = config.database.sqlite_path()?.to_path_buf();
     let options = sqlite::Options {
         path: path.clone(),
         durability: match config.database.durability {
@@ -193,13 +193,6 @@ fn sandbox_config(config: &Config) -> sandbox::Config {
     #[cfg(debug_assertions)]
     let settings = sandbox::Config { abort_on_log: std::env::var("SANDKEEP_TEST_ABORT_ON_LOG").ok(), ..settings };
     settings
-}
-
-fn database_path(url: &str) -> Result<PathBuf, Error> {
-    match url.strip_prefix("sqlite:") {
-        Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
-        _ => Err(Error::Database(url.to_owned())),
-    }
 }
 
 fn beside(path: &std::path::Path, ending: &str) -> PathBuf {

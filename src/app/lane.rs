@@ -30,7 +30,7 @@ use crate::{
         event::Event,
         fold,
         id::UnitRef,
-        row::{ExecutionKey, LogLine},
+        row::{ExecutionKey, LogLine, TimerKey},
     },
     store::Loaded,
     workflow::Definition,
@@ -63,7 +63,7 @@ pub(super) struct Ask {
 /// What is asked.
 pub(super) enum What {
     /// A command on one run; the definition comes with a start.
-    Command(Command, Option<u32>, Option<Arc<Definition>>),
+    Command(Box<Command>, Option<u32>, Option<Arc<Definition>>),
     /// A look at the committed state.
     Read(Reader),
     /// Put the rows that the state must have.
@@ -150,13 +150,13 @@ impl Inner {
         logs: Vec<LogLine>,
     ) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
-        self.lanes.send(Ask { key, what: What::Command(command, run, definition), reply: Some(reply), logs });
+        self.lanes.send(Ask { key, what: What::Command(Box::new(command), run, definition), reply: Some(reply), logs });
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 
     /// Asks a command of the server's own, which is tried again by itself where the store failed.
     pub(super) fn tell(&self, run: &RunKey, command: Command) {
-        let what = What::Command(command, Some(run.run), None);
+        let what = What::Command(Box::new(command), Some(run.run), None);
         self.lanes.send(Ask { key: run.execution_key(), what, reply: None, logs: Vec::new() });
     }
 
@@ -385,11 +385,11 @@ impl Lane {
             return None;
         }
         let seq_before = entry.execution.last_seq;
-        let decided = engine::decide(&mut entry.execution, &entry.definition, command, &facts, now);
+        let decided = engine::decide(&mut entry.execution, &entry.definition, *command, &facts, now);
         let decision = match decided {
             Ok(decision) => decision,
             Err(refusal) => {
-                if let (Refusal::NotDue(due), What::Command(Command::TimerDue(timer), ..)) = (&refusal, &again) {
+                if let (Refusal::NotDue(due), Some(timer)) = (&refusal, timer_of(&again)) {
                     self.app.timers.arm(&entry.execution.key, timer, *due);
                 }
                 if entry.execution.created.is_none() {
@@ -554,7 +554,7 @@ impl Lane {
     fn try_later(&self, ask: Ask) {
         let own = match &ask.what {
             What::Command(command, ..) => {
-                matches!(command, Command::Continue | Command::TimerDue(_) | Command::Stopped { .. } | Command::Lost(_))
+                matches!(**command, Command::Continue | Command::TimerDue(_) | Command::Stopped { .. } | Command::Lost(_))
             }
             What::Read(_) | What::Repair => false,
         };
@@ -566,6 +566,16 @@ impl Lane {
             tokio::time::sleep(AGAIN_AFTER).await;
             app.lanes.send(ask);
         });
+    }
+}
+
+fn timer_of(what: &What) -> Option<&TimerKey> {
+    match what {
+        What::Command(command, ..) => match &**command {
+            Command::TimerDue(timer) => Some(timer),
+            _ => None,
+        },
+        What::Read(_) | What::Repair => None,
     }
 }
 

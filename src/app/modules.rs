@@ -12,6 +12,7 @@ use crate::{
         facts::TaskSpec,
         row::{AliasRow, ModuleRow},
     },
+    sandbox::Rejected,
     store::{Batch, ModulePut},
 };
 
@@ -52,7 +53,7 @@ impl App {
 
     async fn examine(&self, tenant: &TenantId, name: &ModuleName, content: &Bytes) -> Result<ModuleRow, Error> {
         let inspected = self.inner.sandbox.inspect(tenant, content.clone()).await;
-        let inspected = inspected.map_err(|rejected| Error::new(ErrorCode::ModuleRejected, rejected.to_string()))?;
+        let inspected = inspected.map_err(refused)?;
         Ok(ModuleRow {
             name: name.clone(),
             digest: inspected.module.digest().clone(),
@@ -166,6 +167,16 @@ impl Inner {
                 Err(Failure::sandbox(code::INTERNAL, "the module cannot be read now"))
             }
         }
+    }
+}
+
+/// A component that is too large, or that could not be looked at now, is no bad component.
+fn refused(rejected: Rejected) -> Error {
+    match rejected {
+        Rejected::TooLarge { .. } => Error::new(ErrorCode::PayloadTooLarge, rejected.to_string()),
+        Rejected::Closed => Error::new(ErrorCode::Unavailable, "the server is stopping").retry_after(1_000),
+        Rejected::Internal { .. } => Error::internal(rejected),
+        _ => Error::new(ErrorCode::ModuleRejected, rejected.to_string()),
     }
 }
 

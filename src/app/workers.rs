@@ -298,7 +298,7 @@ impl App {
 
     /// Every session with what it serves and holds.
     pub async fn list_workers(&self) -> Vec<WorkerView> {
-        let mut workers = self.inner.dispatch.sessions(worker_view);
+        let mut workers = self.inner.dispatch.sessions_with_polls(worker_view);
         workers.sort_by(|a, b| (&a.worker_id, a.registered_at_ms).cmp(&(&b.worker_id, b.registered_at_ms)));
         workers
     }
@@ -403,11 +403,10 @@ fn session_of(tenant: &TenantId, request: RegisterRequest, now: Timestamp) -> Re
         last_seen: now,
         names_active: false,
         held: std::collections::HashSet::new(),
-        parked: 0,
     })
 }
 
-fn worker_view(session: &Session) -> WorkerView {
+fn worker_view(session: &Session, waiting_polls: u32) -> WorkerView {
     let mut holds: Vec<String> = session.held.iter().map(|unit| format!("{}/{}", unit.run.execution, unit.unit)).collect();
     holds.sort();
     WorkerView {
@@ -421,7 +420,7 @@ fn worker_view(session: &Session) -> WorkerView {
         capacity: session.capacity.unwrap_or(0),
         tasks: session.contracts.iter().map(|(task, version)| format!("{task}@{version}")).collect(),
         holds,
-        waiting_polls: session.parked,
+        waiting_polls,
         registered_at_ms: session.registered_at.0,
         last_seen_at_ms: session.last_seen.0,
     }

@@ -22,12 +22,15 @@ const COMPANY_FROM: usize = 8;
 /// A note of a delivery is written with the next batch, at most this much later.
 const NOTE_DELAY: Duration = Duration::from_secs(1);
 
+/// Tells the one who waits what became of a write.
+pub(super) type Written = oneshot::Sender<Result<(), store::Error>>;
+
 /// Something to write.
 pub(super) enum Job {
     /// A lane's decisions.
     Stage(Box<Stage>, Box<Change>),
     /// Registered things, with the one who waits for them.
-    Registry(Box<Batch>, oneshot::Sender<Result<(), store::Error>>),
+    Registry(Box<Batch>, Written),
     /// A delivery to note; nobody waits for it.
     Note(Box<NotePut>),
 }
@@ -59,10 +62,11 @@ impl Writer {
 /// Jobs that are written together.
 #[derive(Default)]
 struct Gathered {
+    #[expect(clippy::vec_box, reason = "stages travel boxed from lane to writer and back")]
     stages: Vec<Box<Stage>>,
     batch: Batch,
     bytes: usize,
-    registry: Vec<(Box<Batch>, oneshot::Sender<Result<(), store::Error>>)>,
+    registry: Vec<(Box<Batch>, Written)>,
 }
 
 impl Gathered {

@@ -29,6 +29,11 @@ pub(super) const OTHER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The longest silence of a client that is sending a body.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
+/// How much of a refused body is still taken in and thrown away, and for how long. A client that is writing does not read,
+/// and a connection that ends on it takes the answer along.
+const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+const DISCARDING_MAX: Duration = Duration::from_secs(5);
+
 /// How much room is made for a body before its bytes are there, whatever its length is said to be.
 const FIRST_ROOM_BYTES: usize = 1024 * 1024;
 
@@ -46,13 +51,38 @@ pub(super) enum Takes {
 /// Returns the body of `request`, of a type that the route takes and of at most `bytes_max`. No body is an empty one, and
 /// that has no type.
 pub(super) async fn read(request: Request, takes: Takes, bytes_max: usize) -> Result<Bytes, Error> {
-    let (head, body) = request.into_parts();
-    check_coding(&head.headers)?;
-    if axum::body::HttpBody::is_end_stream(&body) {
+    let (head, mut body) = request.into_parts();
+    let taken = take(&head.headers, &mut body, takes, bytes_max).await;
+    // Who expects to be asked for the body has not begun to send it, and must not be asked.
+    if taken.is_err() && !head.headers.contains_key(header::EXPECT) {
+        discard(body).await;
+    }
+    taken
+}
+
+async fn take(headers: &HeaderMap, body: &mut Body, takes: Takes, bytes_max: usize) -> Result<Bytes, Error> {
+    check_coding(headers)?;
+    if axum::body::HttpBody::is_end_stream(body) {
         return Ok(Bytes::new());
     }
-    check_type(&head.headers, takes)?;
+    check_type(headers, takes)?;
     collect(body, bytes_max).await
+}
+
+/// Takes the rest of a refused body in, within bounds.
+async fn discard(mut body: Body) {
+    let rest = async {
+        let mut left = DISCARDED_BYTES_MAX;
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    // Out of time: the rest is left where it is.
+    let _ = tokio::time::timeout(DISCARDING_MAX, rest).await;
 }
 
 /// Nothing is unpacked here, so nothing can grow behind the limit.
@@ -97,16 +127,16 @@ fn is_utf8(parameters: &str) -> bool {
 }
 
 /// Takes the body in, piece by piece. A body of one piece is not copied.
-async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, Error> {
-    let said = usize::try_from(axum::body::HttpBody::size_hint(&body).lower()).unwrap_or(usize::MAX);
+async fn collect(body: &mut Body, bytes_max: usize) -> Result<Bytes, Error> {
+    let said = usize::try_from(axum::body::HttpBody::size_hint(body).lower()).unwrap_or(usize::MAX);
     if said > bytes_max {
         return Err(too_large(bytes_max));
     }
-    let Some(first) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    let Some(first) = next(body).await? else { return Ok(Bytes::new()) };
     if first.len() > bytes_max {
         return Err(too_large(bytes_max));
     }
-    let Some(second) = next(&mut body).await? else { return Ok(first) };
+    let Some(second) = next(body).await? else { return Ok(first) };
     let mut all = BytesMut::with_capacity(said.min(FIRST_ROOM_BYTES).max(first.len() + second.len()));
     all.extend_from_slice(&first);
     let mut piece = Some(second);
@@ -115,7 +145,7 @@ async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, Error> {
             return Err(too_large(bytes_max));
         }
         all.extend_from_slice(&bytes);
-        piece = next(&mut body).await?;
+        piece = next(body).await?;
     }
     Ok(all.freeze())
 }

@@ -51,9 +51,7 @@ impl Present {
 /// Documents of each sort, by name.
 fn documents() -> Vec<Value> {
     let echo = |id: &str, input: Value| json!({ "id": id, "task": "core.echo", "input": input });
-    let native = |id: &str, input: Value| {
-        json!({ "id": id, "task": "native.work", "input": input, "retry": { "max_redeliveries": 50 } })
-    };
+    let native = |id: &str, input: Value| json!({ "id": id, "task": "native.work", "input": input, "retry": { "max_redeliveries": 50 } });
     let retried = |id: &str| {
         json!({
             "id": id, "task": "core.fail", "input": { "until_attempt": 3, "retryable": true },
@@ -63,13 +61,32 @@ fn documents() -> Vec<Value> {
     let wait = json!({ "id": "wait", "await": "go", "timeout": "1h" });
     let nap = json!({ "id": "nap", "sleep": "${ input.nap }" });
     let chain = json!([
-        echo("a", json!("${ input.n }")), echo("b", json!("${ steps.a.output + 1 }")), echo("c", json!("${ steps.b.output + 1 }")),
-        echo("d", json!("${ steps.c.output + 1 }")), echo("e", json!("${ steps.d.output + 1 }")),
+        echo("a", json!("${ input.n }")),
+        echo("b", json!("${ steps.a.output + 1 }")),
+        echo("c", json!("${ steps.b.output + 1 }")),
+        echo("d", json!("${ steps.c.output + 1 }")),
+        echo("e", json!("${ steps.d.output + 1 }")),
     ]);
-    let work = json!([native("a", json!("${ input.n }")), native("b", json!("${ steps.a.output }")), echo("c", json!("${ steps.b.output }"))]);
+    let work = json!([
+        native("a", json!("${ input.n }")),
+        native("b", json!("${ steps.a.output }")),
+        echo("c", json!("${ steps.b.output }"))
+    ]);
     let all = json!([
-        echo("a", json!("${ input.n }")), nap, retried("again"), native("work", json!("${ steps.a.output }")), wait,
-        echo("z", json!(["${ steps.nap.status }", "${ steps.again.output }", "${ steps.work.output }", "${ steps.wait.output }"])),
+        echo("a", json!("${ input.n }")),
+        nap,
+        retried("again"),
+        native("work", json!("${ steps.a.output }")),
+        wait,
+        echo(
+            "z",
+            json!([
+                "${ steps.nap.status }",
+                "${ steps.again.output }",
+                "${ steps.work.output }",
+                "${ steps.wait.output }"
+            ])
+        ),
     ]);
     [
         workflow("chain", chain),
@@ -145,9 +162,11 @@ async fn nothing_is_lost_or_done_twice_when_the_server_is_killed_again_and_again
     let mut starts = Vec::new();
     for kill in 0..kills {
         let of_this = (kill * executions / kills)..((kill + 1) * executions / kills);
-        starts.extend(of_this.map(|number| {
-            tokio::spawn(start(present.clone(), documents[number % documents.len()].clone(), number))
-        }));
+        starts.extend(
+            of_this.map(|number| {
+                tokio::spawn(start(present.clone(), documents[number % documents.len()].clone(), number))
+            }),
+        );
         // The moment is what is drawn.
         tokio::time::sleep(Duration::from_millis(u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * 2)).await;
         server.kill();
@@ -188,7 +207,8 @@ fn check_story(document: &Value, state: &Value, history: &[Value], number: usize
         assert_eq!(state["units"]["wait"]["output"], json!({ "n": number }));
     }
     if has("nap") {
-        let fired = history.iter().filter(|event| event["type"] == "TimerFired" && event.to_string().contains("nap")).count();
+        let fired =
+            history.iter().filter(|event| event["type"] == "TimerFired" && event.to_string().contains("nap")).count();
         assert_eq!(fired, 1, "C002: {history:#?}");
     }
     if document["name"] == "chain" {
@@ -210,9 +230,12 @@ async fn a_module_that_takes_the_server_down_is_found_out_and_others_are_not_bla
     let client = server.client();
     client.push("hostile").await;
     let (poison, innocent) = (workflow("poison", logs(LAST_WORDS.len(), 1)), workflow("innocent", logs(20, 200_000)));
-    let chain = workflow("chain", json!([
-        { "id": "a", "task": "core.echo", "input": 1 }, { "id": "b", "task": "core.echo", "input": "${ steps.a.output }" },
-    ]));
+    let chain = workflow(
+        "chain",
+        json!([
+            { "id": "a", "task": "core.echo", "input": 1 }, { "id": "b", "task": "core.echo", "input": "${ steps.a.output }" },
+        ]),
+    );
     for document in [&poison, &innocent, &chain] {
         client.register(document).await;
     }
@@ -257,7 +280,10 @@ async fn a_module_that_takes_the_server_down_is_found_out_and_others_are_not_bla
             let state = client.wait(&id).await;
             let history = client.history(&id).await;
             assert_eq!(state["status"], "COMPLETED", "{history:#?}");
-            assert!(count(&history, "StepAttemptUncertain") <= 2, "losses gather on the one that causes them: {history:#?}");
+            assert!(
+                count(&history, "StepAttemptUncertain") <= 2,
+                "losses gather on the one that causes them: {history:#?}"
+            );
             audit(document, &state, &history);
         }
     }

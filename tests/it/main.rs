@@ -3,11 +3,15 @@
 //! Times are lowered by settings; nothing here sleeps to let something happen, it asks until it has.
 //! `SANDKEEP_SOAK=1` runs counts and times as the cases state them.
 
+mod api;
+mod cli;
 mod commits;
+mod docs;
 mod full;
 mod kill;
 mod recovery;
 mod rooms;
+mod samples;
 mod sandbox;
 mod shutdown;
 mod support;

@@ -330,6 +330,16 @@ impl Dispatcher {
         self.lock().sessions.values().map(&mut look).collect()
     }
 
+    /// Looks at every session with how many of its polls wait.
+    pub(in crate::app) fn sessions_with_polls<T>(&self, mut look: impl FnMut(&Session, u32) -> T) -> Vec<T> {
+        let state = self.lock();
+        let mut waiting: HashMap<&SessionId, u32> = HashMap::new();
+        for parked in state.parked.values() {
+            *waiting.entry(&parked.session).or_default() += 1;
+        }
+        state.sessions.values().map(|session| look(session, waiting.get(&session.id).copied().unwrap_or(0))).collect()
+    }
+
     /// How many sessions there are.
     pub(in crate::app) fn session_count(&self) -> usize {
         self.lock().sessions.len()
@@ -394,9 +404,7 @@ impl Dispatcher {
     /// Parks a poll until something that its session can take is there. Dropping the guard takes it out of the line.
     pub(in crate::app) fn park(&self, session: &SessionId) -> Option<(u64, oneshot::Receiver<()>)> {
         let mut state = self.lock();
-        let found = state.sessions.get_mut(session)?;
-        found.parked += 1;
-        let works: Vec<Work> = works_of(found);
+        let works: Vec<Work> = works_of(state.sessions.get(session)?);
         let id = state.next_parked;
         state.next_parked += 1;
         let (wake, woken) = oneshot::channel();

@@ -26,7 +26,6 @@ pub(in crate::app) struct Session {
     /// Whether it ever sent `active`: then only that confirms a delivery.
     pub(in crate::app) names_active: bool,
     pub(in crate::app) held: HashSet<UnitRef>,
-    pub(in crate::app) parked: u32,
 }
 
 impl Session {

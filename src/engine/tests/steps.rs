@@ -264,7 +264,8 @@ fn facts() -> Facts {
 fn the_target_is_resolved_in_the_documented_order() {
     let two = Digest::of(&[2]);
     let named = format!("m@{two}");
-    let rows: [(Value, Result<(Target, Option<Digest>), &str>); 9] = [
+    type Resolved = Result<(Target, Option<Digest>), &'static str>;
+    let rows: [(Value, Resolved); 9] = [
         (json!({ "task": "core.echo" }), Ok((Target::Module, Some(Digest::of(&[0]))))),
         (json!({ "task": "t.work" }), Ok((Target::Module, Some(Digest::of(&[1]))))),
         (json!({ "task": "t.work", "target": "worker" }), Ok((Target::Worker, None))),

@@ -12,7 +12,7 @@ const NATIVE: &str = "machine code is never accepted; upload the component that 
 
 /// What other files begin with.
 const OTHERS: &[(&[u8], &str, &str)] = &[
-    (CORE_MODULE, "a core module", "make a component of it (`sandkeep module build`, or `wasm-tools component new`)"),
+    (CORE_MODULE, "a core module", "make a component of it (`wasm-tools component new`)"),
     (b"\x7fELF", "a native or precompiled artefact (ELF)", NATIVE),
     (b"MZ", "a native artefact (PE)", NATIVE),
     (b"\xfe\xed\xfa\xce", "a native artefact (Mach-O)", NATIVE),

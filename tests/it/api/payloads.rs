@@ -24,6 +24,7 @@ async fn numbers_and_texts_come_back_byte_for_byte() {
         r#"{"s":"a\u0000b","k\u0000":1}"#,
         r#"{"z":1,"a":{"z":1,"a":2},"":null}"#,
         "\"\\ud83d\\ude00 \u{1f600} \\/ \u{2028}\"",
+        "[18446744073709551616,1E-400]",
         "null",
     ];
     for (at, text) in texts.iter().enumerate() {
@@ -64,7 +65,6 @@ async fn what_two_parsers_could_read_in_two_ways_is_refused() {
         b"NaN",
         b"Infinity",
         b"1e400",
-        b"18446744073709551616",
         b"01",
         b"\"\xff\"",
         b"{} {}",
@@ -144,7 +144,6 @@ async fn nul_is_kept_in_data_and_refused_in_names() {
         ("/v1/executions", r#"{"workflow":"echo","labels":{"a":"b\u0000"}}"#),
         ("/v1/workers/register", r#"{"worker_id":"w","runtime":"x","queues":["q\u0000"]}"#),
         ("/v1/workers/register", r#"{"worker_id":"w","contracts":[{"task_name":"a.b\u0000","version":"1.0"}]}"#),
-        ("/v1/tasks/fail", r#"{"token":"x","error_code":"A\u0000"}"#),
     ] {
         assert_eq!(client.call("POST", path, Some(body)).await.status, 400, "C076 {body}");
     }
@@ -154,6 +153,10 @@ async fn nul_is_kept_in_data_and_refused_in_names() {
     assert_eq!(client.call("POST", "/v1/executions/failing/signals/go%00", None).await.status, 404, "C076");
     let worker = Worker::register(&client, "w", &["native.fail"]).await;
     let task = worker.take().await;
+    for code in ["", "A\0", "A B"] {
+        let fail = json!({ "token": task["token"], "error_code": code });
+        assert_eq!(client.post("/v1/tasks/fail", &fail).await.0, 400, "C076 {code:?}");
+    }
     let fail = json!({ "token": task["token"], "error_code": "X", "error_message": "a\0b", "details": { "k\0": "\0" } });
     assert_eq!(client.post("/v1/tasks/fail", &fail).await.0, 200, "C076");
     let ended = client.wait("failing").await;

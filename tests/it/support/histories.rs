@@ -78,7 +78,11 @@ fn compare(execution: &Execution, document: &Value, state: &Value) {
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     assert_eq!(json!(execution.status.as_str()), state["status"], "{state}");
     assert_eq!(json!(execution.last_seq), state["last_seq"], "{state}");
-    assert_eq!(execution.output.as_ref().map_or(Value::Null, |output| value(output.as_str())), state["output"], "{state}");
+    assert_eq!(
+        execution.output.as_ref().map_or(Value::Null, |output| value(output.as_str())),
+        state["output"],
+        "{state}"
+    );
     assert_eq!(json!(execution.finished_at.map(|at| at.0)), state["finished_at_ms"], "{state}");
     let mut shown: BTreeMap<&str, (Value, Value, Value)> = BTreeMap::new();
     let mut live = BTreeMap::new();

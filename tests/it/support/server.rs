@@ -13,6 +13,8 @@ use super::Client;
 /// A server process. Dropping it kills it.
 pub struct Server {
     folder: TempDir,
+    /// The folder that it serves as `dev`, where it does.
+    dev: Option<PathBuf>,
     variables: Vec<(String, String)>,
     process: Option<Child>,
     url: String,
@@ -44,7 +46,16 @@ impl Server {
         .into();
         variables.extend(settings.iter().map(|(key, value)| (format!("SANDKEEP_{key}"), (*value).to_owned())));
         let folder = tempfile::tempdir().unwrap();
-        let mut server = Self { folder, variables, process: None, url: String::new(), grpc: None };
+        let mut server = Self { folder, dev: None, variables, process: None, url: String::new(), grpc: None };
+        server.restart().await;
+        server
+    }
+
+    /// Starts `sandkeep dev` for a folder.
+    pub async fn dev(dir: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let dev = Some(dir.to_owned());
+        let mut server = Self { folder, dev, variables: Vec::new(), process: None, url: String::new(), grpc: None };
         server.restart().await;
         server
     }
@@ -86,8 +97,11 @@ impl Server {
     /// The command that starts it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandkeep"));
-        command.args(["server", "--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0", "--database"]);
-        command.arg(format!("sqlite:{}", self.database().display()));
+        match &self.dev {
+            Some(dir) => command.arg("dev").arg(dir),
+            None => command.arg("server").arg("--database").arg(format!("sqlite:{}", self.database().display())),
+        };
+        command.args(["--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"]);
         command.envs(self.variables.iter().map(|(key, value)| (key, value)));
         command
     }
