@@ -175,7 +175,7 @@ fn refused(rejected: Rejected) -> Error {
     match rejected {
         Rejected::TooLarge { .. } => Error::new(ErrorCode::PayloadTooLarge, rejected.to_string()),
         Rejected::Closed => Error::new(ErrorCode::Unavailable, "the server is stopping").retry_after(1_000),
-        Rejected::Internal { .. } => Error::internal(rejected),
+        Rejected::Internal => Error::internal(rejected),
         _ => Error::new(ErrorCode::ModuleRejected, rejected.to_string()),
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, audit, count, of_type, scale, until, workflow};
+use crate::support::{Client, PATIENCE, Server, audit, count, of_type, scale, until, workflow};
 
 /// The message at which a server under test aborts.
 const LAST_WORDS: &str = "xxxxxxx";
@@ -35,16 +35,19 @@ impl Present {
 
     /// Posts until there is an answer, as a careful client does; 503 is none.
     async fn post(&self, path: &str, body: &Value, key: Option<&str>) -> (u16, Value) {
-        until(path, async || {
+        let end = tokio::time::Instant::now() + PATIENCE;
+        loop {
             let client = self.client();
-            let request = client.http().post(client.at(path)).json(body).timeout(Duration::from_secs(10));
-            let request = match key {
-                Some(key) => request.header("idempotency-key", key),
-                None => request,
-            };
-            client.send(request).await.filter(|(status, _)| *status != 503)
-        })
-        .await
+            let mut request = client.http().post(client.at(path)).json(body).timeout(Duration::from_secs(10));
+            if let Some(key) = key {
+                request = request.header("idempotency-key", key);
+            }
+            if let Some(answer) = client.send(request).await.filter(|(status, _)| *status != 503) {
+                return answer;
+            }
+            assert!(tokio::time::Instant::now() < end, "{path} was not answered");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 

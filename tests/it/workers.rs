@@ -50,7 +50,7 @@ fn stale() -> Value {
 async fn noted(server: &Server) {
     until("the note of a delivery", async || {
         let select = "SELECT count(*) FROM ready WHERE note_delivery IS NOT NULL";
-        let count: u64 = server.sql().query_row(select, [], |row| row.get(0)).unwrap();
+        let count: i64 = server.sql().query_row(select, [], |row| row.get(0)).unwrap();
         (count > 0).then_some(())
     })
     .await;
