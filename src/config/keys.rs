@@ -53,7 +53,7 @@ sections! {
         /// How many commands may wait in the lanes' inboxes; past it starts and signals are refused for now.
         inbox: usize = 10_000, "commands", 16..=1_000_000;
         /// How much memory the states of executions may take; others are loaded when they are needed.
-        cache_bytes: u64 = 256 * MIB, "bytes", 1_048_576..=1_099_511_627_776;
+        cache_bytes: u64 = 128 * MIB, "bytes", 1_048_576..=1_099_511_627_776;
         /// How long a unit that was told to stop is waited for.
         cancel_grace_ms: u64 = 30_000, "ms", 0..=86_400_000;
         /// How long an execution may wind down in all.

@@ -14,7 +14,8 @@ use crate::model::{
 pub struct Batch {
     /// Changes of executions, in the order in which they were decided; at most one of each execution.
     pub changes: Vec<Change>,
-    /// Deliveries to note in ready rows. A row that is gone, or at another attempt, is left alone.
+    /// Deliveries to note in ready rows, before the changes: a row that they put has no note. A row that is gone, or at
+    /// another attempt, is left alone.
     pub notes: Vec<NotePut>,
     /// Documents to register.
     pub workflows: Vec<WorkflowPut>,

@@ -156,7 +156,6 @@ impl Memory {
 
 impl Tables {
     fn write(&mut self, batch: Batch) -> Vec<Result<(), Conflict>> {
-        let outcomes = batch.changes.into_iter().map(|change| self.write_change(change)).collect();
         for put in batch.notes {
             if let Some((row, note)) = self.ready.get_mut(&put.unit)
                 && row.attempt == put.attempt
@@ -165,6 +164,7 @@ impl Tables {
                 *note = put.note;
             }
         }
+        let outcomes = batch.changes.into_iter().map(|change| self.write_change(change)).collect();
         for put in batch.workflows {
             let key = (put.tenant, put.row.name.clone(), put.row.version.clone());
             self.workflows.entry(key).or_insert(put.row);

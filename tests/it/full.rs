@@ -13,10 +13,13 @@ use crate::support::{Server, workflow};
 async fn a_full_database_refuses_starts_and_loses_nothing() {
     let mut server = Server::with(&[("DATABASE__MAX_BYTES", "1500000")]).await;
     let client = server.client();
-    let document = workflow("echo", json!([
-        { "id": "a", "task": "core.echo", "input": "${ input }" },
-        { "id": "b", "await": "go" },
-    ]));
+    let document = workflow(
+        "echo",
+        json!([
+            { "id": "a", "task": "core.echo", "input": "${ input }" },
+            { "id": "b", "await": "go" },
+        ]),
+    );
     client.register(&document).await;
     let mut acknowledged = Vec::new();
     let refusal = loop {

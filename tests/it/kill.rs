@@ -232,7 +232,7 @@ async fn a_module_that_takes_the_server_down_is_found_out_and_others_are_not_bla
     let mut server = Server::with(&[("TEST_ABORT_ON_LOG", LAST_WORDS)]).await;
     let client = server.client();
     client.push("hostile").await;
-    let (poison, innocent) = (workflow("poison", logs(LAST_WORDS.len(), 1)), workflow("innocent", logs(20, 200_000)));
+    let (poison, innocent) = (workflow("poison", logs(LAST_WORDS.len(), 1)), workflow("innocent", logs(20, 50_000)));
     let chain = workflow(
         "chain",
         json!([

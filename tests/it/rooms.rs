@@ -29,9 +29,25 @@ const PURE: &[&str] = &["model", "workflow", "engine"];
 /// What a pure room does not name: time, chance, files, networks, and what belongs to edges. (Schemas are checked on a
 /// thread for the sake of its stack; what they answer does not depend on it.)
 const IMPURE: &[&str] = &[
-    "tokio::", "std::fs", "std::net", "std::env", "std::process", "SystemTime", "Instant::now",
-    "Timestamp::now", "Zoned::now", "getrandom", " rand::", "Uuid::", "rusqlite", "wasmtime", "axum", "hyper::", "tonic",
-    "reqwest", "async fn",
+    "tokio::",
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "SystemTime",
+    "Instant::now",
+    "Timestamp::now",
+    "Zoned::now",
+    "getrandom",
+    " rand::",
+    "Uuid::",
+    "rusqlite",
+    "wasmtime",
+    "axum",
+    "hyper::",
+    "tonic",
+    "reqwest",
+    "async fn",
 ];
 
 /// A source file without comments and without its tests.

@@ -46,9 +46,10 @@ fn stale() -> Value {
     json!({ "accepted": false, "stale": true })
 }
 
-/// Waits until a delivery is noted in its row.
-async fn noted(server: &Server) {
+/// Waits until a delivery is noted in its row; its worker lives meanwhile.
+async fn noted(server: &Server, worker: &Worker, task: &Value) {
     until("the note of a delivery", async || {
+        worker.heartbeat(&[token(task)]).await;
         let select = "SELECT count(*) FROM ready WHERE note_delivery IS NOT NULL";
         let count: i64 = server.sql().query_row(select, [], |row| row.get(0)).unwrap();
         (count > 0).then_some(())
@@ -100,11 +101,7 @@ async fn a_result_counts_from_whichever_delivery_is_first() {
         if late {
             assert_eq!(other.complete(&of_other, json!("other")).await, accepted(), "C044");
         }
-        // It wakes, finds its session gone, and comes back.
-        let (status, answer) =
-            client.post("/v1/workers/heartbeat", &json!({ "worker_session_id": slow.session })).await;
-        assert_eq!((status, &answer["error"]["code"]), (404, &json!("SESSION_NOT_FOUND")), "{answer}");
-        let slow = worker(&client, "w-slow").await;
+        // It wakes, and says what it works on.
         assert_eq!(slow.heartbeat(&[token(&of_slow)]).await["cancel"], json!([of_slow["token"]]), "it is told to stop");
         assert_eq!(slow.complete(&of_slow, json!("slow")).await, if late { stale() } else { accepted() });
         if !late {
@@ -190,7 +187,7 @@ async fn a_task_for_a_poller_that_has_gone_reaches_another() {
         other.complete(&task, json!(1)).await;
         assert_eq!(client.wait(id).await["status"], "COMPLETED");
         let lost = count(&client.history(id).await, "StepAttemptUncertain");
-        assert!(lost <= usize::from(how == 2), "C036: only what a socket took can be lost");
+        assert!(lost <= usize::from(how > 0), "C036: only what a socket took can be lost: {id}");
         drop(kept);
         other.unregister().await;
         gone.unregister().await;
@@ -435,8 +432,9 @@ async fn what_a_worker_held_when_it_left_is_ready_at_once() {
 async fn a_worker_that_comes_back_after_a_restart_keeps_its_task() {
     let mut server = Server::start().await;
     begin(&server.client(), "kept", json!([step("a", json!({}))])).await;
-    let task = worker(&server.client(), "w-living").await.take().await;
-    noted(&server).await;
+    let living = worker(&server.client(), "w-living").await;
+    let task = living.take().await;
+    noted(&server, &living, &task).await;
     // Once killed, once stopped, with the same delivery out.
     for clean in [false, true] {
         if clean {
@@ -471,8 +469,9 @@ async fn a_worker_that_comes_back_after_a_restart_keeps_its_task() {
 
     // One that stays away loses it.
     begin(&client, "lost", json!([step("a", json!({}))])).await;
-    worker(&client, "w-dead").await.take().await;
-    noted(&server).await;
+    let dead = worker(&client, "w-dead").await;
+    let task = dead.take().await;
+    noted(&server, &dead, &task).await;
     server.kill();
     server.restart().await;
     let other = worker(&server.client(), "w-other").await;

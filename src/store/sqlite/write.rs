@@ -1,4 +1,4 @@
-//! Writes a batch: each change that wins its race, then notes, then registered things.
+//! Writes a batch: notes, then each change that wins its race, then registered things.
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -14,6 +14,10 @@ pub(super) fn write_batch(
     classes: &mut Classes,
     batch: &Batch,
 ) -> Result<Vec<Result<(), Conflict>>, Error> {
+    // Before the changes: what they make ready again is not what was noted.
+    for note in &batch.notes {
+        ready::put_note(connection, note)?;
+    }
     let mut outcomes = Vec::with_capacity(batch.changes.len());
     if !batch.changes.is_empty() {
         let mut writing = Writing::new(connection, classes)?;
@@ -21,9 +25,6 @@ pub(super) fn write_batch(
             check_dense(change)?;
             outcomes.push(writing.change(change)?);
         }
-    }
-    for note in &batch.notes {
-        ready::put_note(connection, note)?;
     }
     workflows::write(connection, batch)?;
     modules::write(connection, batch)?;

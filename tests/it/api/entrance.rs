@@ -32,7 +32,9 @@ async fn pages_of_another_origin_and_foreign_names_are_refused() {
         assert_eq!(answer.verdict(), (403, "FORBIDDEN".to_owned()), "{origin}");
     }
     assert_eq!(client.ask(get().header("origin", own)).await.status, 200);
-    for (host, status) in [("evil.example", 403), ("127.0.0.1.evil.example", 403), ("localhost", 200), ("[::1]:80", 200)] {
+    for (host, status) in
+        [("evil.example", 403), ("127.0.0.1.evil.example", 403), ("localhost", 200), ("[::1]:80", 200)]
+    {
         assert_eq!(client.ask(get().header("host", host)).await.status, status, "{host}");
     }
     let preflight = client.http().request("OPTIONS".parse().unwrap(), client.at("/v1/executions"));
@@ -68,7 +70,9 @@ async fn bodies_of_another_type_coding_or_size_are_refused() {
     let signal = format!("\"{}\"", "x".repeat(MIB));
     let answer = client.call("POST", "/v1/executions/none/signals/go", Some(&signal)).await;
     assert_eq!(answer.verdict(), (413, "PAYLOAD_TOO_LARGE".to_owned()));
-    for (path, bytes) in [("/v1/workflows", MIB + 1), ("/v1/tasks/complete", 4 * MIB + 1), ("/v1/executions", 4 * MIB + 1)] {
+    for (path, bytes) in
+        [("/v1/workflows", MIB + 1), ("/v1/tasks/complete", 4 * MIB + 1), ("/v1/executions", 4 * MIB + 1)]
+    {
         let answer = client.call("POST", path, Some(&" ".repeat(bytes))).await;
         assert_eq!(answer.verdict(), (413, "PAYLOAD_TOO_LARGE".to_owned()), "{path}");
         assert!(answer.json()["error"]["details"]["limit_bytes"].as_u64().is_some_and(|limit| limit < bytes as u64));

@@ -51,7 +51,9 @@ async fn pages_show_every_old_row_once_while_rows_come() {
     assert!(ids.iter().all(|id| id.starts_with("old-")), "C098");
     assert!(seen.is_sorted_by_key(|row| -row["created_at_ms"].as_i64().unwrap()), "newest first");
     assert_eq!(keys(&seen[0]), ["created_at_ms", "execution_id", "status", "updated_at_ms", "version", "workflow"]);
-    for (limit, rows) in [("0", 1), ("1", 1), ("1000000000", 500.min(count)), ("99999999999999999999999", 500.min(count))] {
+    for (limit, rows) in
+        [("0", 1), ("1", 1), ("1000000000", 500.min(count)), ("99999999999999999999999", 500.min(count))]
+    {
         let (status, page) = client.get(&format!("/v1/executions?limit={limit}")).await;
         let found = page["executions"].as_array().unwrap().len();
         assert!(status == 200 && found >= rows && found <= 500, "C098 {limit}: {found}");
@@ -129,8 +131,24 @@ async fn a_state_has_the_fields_of_the_table() {
     client.start("gate", "x", json!({ "n": 1 })).await;
     let live = client.state("x").await;
     let always = [
-        "compensation_order", "created_at_ms", "definition_hash", "execution_id", "id", "input", "labels", "last_seq",
-        "pins", "run", "status", "truncated", "units", "units_total", "updated_at_ms", "version", "waiting_for", "workflow",
+        "compensation_order",
+        "created_at_ms",
+        "definition_hash",
+        "execution_id",
+        "id",
+        "input",
+        "labels",
+        "last_seq",
+        "pins",
+        "run",
+        "status",
+        "truncated",
+        "units",
+        "units_total",
+        "updated_at_ms",
+        "version",
+        "waiting_for",
+        "workflow",
     ];
     assert_eq!(keys(&live), always);
     assert_eq!((&live["id"], &live["run"], &live["status"]), (&json!("x"), &json!(1), &json!("RUNNING")));
@@ -167,7 +185,18 @@ async fn a_failed_execution_says_why_and_has_no_result() {
     assert_eq!(ended["abort"]["cause"], "failure");
     assert_eq!(client.call("GET", "/v1/executions/x/result", None).await.verdict(), (409, "NOT_FINISHED".to_owned()));
     let unit = client.get("/v1/executions/x/units/a").await.1;
-    for field in ["status", "attempt", "redelivery", "target", "module", "input", "error", "idempotency_key", "scheduled_at_ms", "finished_at_ms"] {
+    for field in [
+        "status",
+        "attempt",
+        "redelivery",
+        "target",
+        "module",
+        "input",
+        "error",
+        "idempotency_key",
+        "scheduled_at_ms",
+        "finished_at_ms",
+    ] {
         assert!(unit.get(field).is_some(), "{field}: {unit}");
     }
     assert_eq!((&unit["status"], &unit["attempt"], &unit["target"]), (&json!("FAILED"), &json!(1), &json!("module")));
@@ -243,8 +272,21 @@ async fn workers_are_listed_with_what_they_do_and_hold() {
     client.start("native", "x", json!({})).await;
     let task = worker.take().await;
     let fields = [
-        "attempt", "contract_version", "deadline_ms", "execution_id", "idempotency_key", "input", "redelivery", "run",
-        "step_id", "task_name", "tenant", "timeout_ms", "token", "workflow", "workflow_version",
+        "attempt",
+        "contract_version",
+        "deadline_ms",
+        "execution_id",
+        "idempotency_key",
+        "input",
+        "redelivery",
+        "run",
+        "step_id",
+        "task_name",
+        "tenant",
+        "timeout_ms",
+        "token",
+        "workflow",
+        "workflow_version",
     ];
     assert_eq!(keys(&task), fields);
     let (_, list) = client.get("/v1/workers").await;
@@ -253,5 +295,8 @@ async fn workers_are_listed_with_what_they_do_and_hold() {
     assert_eq!(client.state("x").await["units"]["a"]["status"], "RUNNING");
     let leave = json!({ "worker_session_id": worker.session });
     assert_eq!(client.post("/v1/workers/unregister", &leave).await, (200, json!({ "accepted": true })));
-    until("the session is gone", async || (client.get("/v1/workers").await.1 == json!({ "workers": [] })).then_some(())).await;
+    until("the session is gone", async || {
+        (client.get("/v1/workers").await.1 == json!({ "workers": [] })).then_some(())
+    })
+    .await;
 }

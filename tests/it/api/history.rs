@@ -24,7 +24,10 @@ async fn a_history_is_dense_and_paged_both_ways() {
     let all = ended(&client).await;
     let count = all.len() as u64;
     assert_eq!(seqs(&json!(all)), (1..=count).collect::<Vec<_>>());
-    assert_eq!((&all[0]["type"], &all[all.len() - 1]["type"]), (&json!("WorkflowCreated"), &json!("WorkflowCompleted")));
+    assert_eq!(
+        (&all[0]["type"], &all[all.len() - 1]["type"]),
+        (&json!("WorkflowCreated"), &json!("WorkflowCompleted"))
+    );
     for event in &all {
         assert!(event["run"] == 1 && event["at_ms"].is_i64() && event["type"].is_string(), "{event}");
     }

@@ -20,7 +20,10 @@ async fn the_same_bytes_are_one_module() {
     assert_eq!(new.status, 201, "{module}");
     let fields = ["aliases", "created_at_ms", "digest", "imports", "name", "size_bytes", "state", "tasks"];
     assert_eq!(keys(&module), fields);
-    assert_eq!((&module["name"], &module["aliases"], &module["state"]), (&json!("hello"), &json!(["live"]), &json!("ready")));
+    assert_eq!(
+        (&module["name"], &module["aliases"], &module["state"]),
+        (&json!("hello"), &json!(["live"]), &json!("ready"))
+    );
     assert_eq!(module["size_bytes"], json!(bytes.len()));
     let again = upload(&client, "hello", bytes.clone()).await;
     assert_eq!((again.status, again.json()), (200, module.clone()));
@@ -54,7 +57,10 @@ async fn what_cannot_be_hosted_is_refused_with_its_remedy() {
         ("text", b"(component)".to_vec()),
         ("nothing", Vec::new()),
         ("a cut file", whole[..whole.len() / 2].to_vec()),
-        ("a changed file", whole.iter().enumerate().map(|(at, byte)| if at % 997 == 996 { !byte } else { *byte }).collect()),
+        (
+            "a changed file",
+            whole.iter().enumerate().map(|(at, byte)| if at % 997 == 996 { !byte } else { *byte }).collect(),
+        ),
         ("a core module", core),
         ("a component without exports", empty_component),
         ("a native program", elf),

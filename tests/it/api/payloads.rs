@@ -31,7 +31,8 @@ async fn numbers_and_texts_come_back_byte_for_byte() {
         assert_eq!(through_echo(&client, &format!("exact-{at}"), text).await, *text, "C076 C084");
     }
     // The same through a step that reads a part of it, a native worker, and a signal.
-    let mut document = workflow("parts", json!([{ "id": "a", "task": "native.same", "target": "worker", "input": "${ input.x }" }]));
+    let mut document =
+        workflow("parts", json!([{ "id": "a", "task": "native.same", "target": "worker", "input": "${ input.x }" }]));
     document["result"] = "${ steps.a.output }".into();
     client.register(&document).await;
     let worker = Worker::register(&client, "w", &["native.same"]).await;
@@ -76,7 +77,11 @@ async fn what_two_parsers_could_read_in_two_ways_is_refused() {
             ("/v1/executions", &br#"{"workflow":"echo","input":"#[..], &b"}"[..]),
             ("/v1/executions/gate/signals/go", b"", b""),
             ("/v1/tasks/complete", br#"{"token":"x","output":"#, b"}"),
-            ("/v1/workflows", br#"{"ir_version":"sandkeep-ir/1","name":"n","version":"1","steps":[],"source_map":"#, b"}"),
+            (
+                "/v1/workflows",
+                br#"{"ir_version":"sandkeep-ir/1","name":"n","version":"1","steps":[],"source_map":"#,
+                b"}",
+            ),
         ] {
             let request = client.http().post(client.at(path)).header("content-type", "application/json");
             let answer = client.ask(request.body([before, text, after].concat())).await;
@@ -157,7 +162,8 @@ async fn nul_is_kept_in_data_and_refused_in_names() {
         let fail = json!({ "token": task["token"], "error_code": code });
         assert_eq!(client.post("/v1/tasks/fail", &fail).await.0, 400, "C076 {code:?}");
     }
-    let fail = json!({ "token": task["token"], "error_code": "X", "error_message": "a\0b", "details": { "k\0": "\0" } });
+    let fail =
+        json!({ "token": task["token"], "error_code": "X", "error_message": "a\0b", "details": { "k\0": "\0" } });
     assert_eq!(client.post("/v1/tasks/fail", &fail).await.0, 200, "C076");
     let ended = client.wait("failing").await;
     assert_eq!(ended["status"], "FAILED");

@@ -98,7 +98,10 @@ async fn every_route_refuses_what_is_wrong_with_its_code() {
     for (method, path, body, status, code) in cases {
         let answer = client.call(method, path, *body).await;
         if answer.verdict() != (*status, (*code).to_owned()) {
-            wrong.push(format!("{method} {path} {body:?}: wanted {status} {code}, got {} {}", answer.status, answer.text));
+            wrong.push(format!(
+                "{method} {path} {body:?}: wanted {status} {code}, got {} {}",
+                answer.status, answer.text
+            ));
         } else {
             assert!(!answer.message().is_empty());
         }

@@ -59,7 +59,8 @@ async fn fifty_starts_with_one_key_are_one_execution() {
     assert_eq!((created, ids.len()), (1, 1));
     let (_, list) = client.get("/v1/executions").await;
     assert_eq!(list["executions"].as_array().unwrap().len(), 1);
-    let other = keyed(&client, "/v1/executions", "checkout-7", &json!({ "workflow": "echo", "input": { "n": 2 } })).await;
+    let other =
+        keyed(&client, "/v1/executions", "checkout-7", &json!({ "workflow": "echo", "input": { "n": 2 } })).await;
     assert_eq!(other.status, 409, "{}", other.text);
     assert_eq!(keyed(&client, "/v1/executions", "checkout-8", &body).await.status, 201);
     for key in ["", &"k".repeat(256)] {

@@ -64,7 +64,8 @@ async fn all_problems_are_listed_at_once_with_their_places() {
 #[tokio::test(flavor = "multi_thread")]
 async fn forms_of_later_versions_are_refused_clearly() {
     let server = Server::start().await;
-    for step in [json!({ "id": "a", "workflow": "other" }), json!({ "id": "a", "task": "core.echo", "compensate": {} })] {
+    for step in [json!({ "id": "a", "workflow": "other" }), json!({ "id": "a", "task": "core.echo", "compensate": {} })]
+    {
         let document = workflow("later", json!([step]));
         let answer = server.client().call("POST", "/v1/workflows", Some(&document.to_string())).await;
         assert_eq!(answer.status, 400);

@@ -9,7 +9,7 @@ mod worker;
 pub use answer::Answer;
 pub use client::Client;
 pub use histories::{audit, count, of_type};
-pub use server::{Server, guest};
+pub use server::{Server, guest, signal};
 pub use worker::Worker;
 
 use std::time::Duration;

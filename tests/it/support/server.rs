@@ -145,12 +145,6 @@ impl Server {
         child.wait().unwrap();
     }
 
-    /// Waits until it has ended by itself, and says whether it was still running.
-    pub async fn wait_for_end(&mut self) {
-        let mut child = self.process.take().unwrap();
-        tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
-    }
-
     /// Whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         self.process.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some())
