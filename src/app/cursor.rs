@@ -23,7 +23,13 @@ impl Cursors {
     }
 
     fn mac(&self, list: &str, tenant: &TenantId, body: &[u8]) -> Hmac<Sha256> {
-        self.0.clone().chain_update(list).chain_update([0]).chain_update(tenant.as_str()).chain_update([0]).chain_update(body)
+        self.0
+            .clone()
+            .chain_update(list)
+            .chain_update([0])
+            .chain_update(tenant.as_str())
+            .chain_update([0])
+            .chain_update(body)
     }
 
     /// Returns the cursor that begins after the row with these fields.
@@ -35,7 +41,12 @@ impl Cursors {
     }
 
     /// Reads a cursor of this list and tenant.
-    pub(super) fn open<const N: usize>(&self, list: &str, tenant: &TenantId, cursor: &str) -> Result<[String; N], Error> {
+    pub(super) fn open<const N: usize>(
+        &self,
+        list: &str,
+        tenant: &TenantId,
+        cursor: &str,
+    ) -> Result<[String; N], Error> {
         let read = || {
             let bytes = URL_SAFE_NO_PAD.decode(cursor.get(..cursor.len().min(CURSOR_BYTES_MAX))?).ok()?;
             let (body, tag) = bytes.split_at_checked(bytes.len().checked_sub(MAC_BYTES)?)?;

@@ -165,7 +165,9 @@ impl From<store::Error> for Error {
         let (message, retry_after) = match &error {
             store::Error::Full { .. } => ("the database is full; nothing was changed", 5_000),
             store::Error::Closed => ("the server is stopping", 1_000),
-            store::Error::Database(_) | store::Error::Io { .. } => ("the database cannot be used now; nothing was changed", 1_000),
+            store::Error::Database(_) | store::Error::Io { .. } => {
+                ("the database cannot be used now; nothing was changed", 1_000)
+            }
             _ => return Self::internal(error),
         };
         Self { cause: Some(error.into()), ..Self::new(ErrorCode::Unavailable, message).retry_after(retry_after) }

@@ -5,14 +5,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     App, Error, ErrorCode, contracts, cursor, present,
     view::{
-        EventView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, HistoryPage, HistoryRequest, LogView,
-        Page, PageRequest, SignalAccepted, StartRequest, UnitView,
+        EventView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, HistoryPage, HistoryRequest,
+        LogView, Page, PageRequest, SignalAccepted, StartRequest, UnitView,
     },
 };
 use crate::{
     engine::{self, Answer, Command, QueryError},
     model::{
-        ExecutionId, Millis, Payload, SignalName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
+        ExecutionId, Millis, Payload, SignalName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName,
+        WorkflowVersion,
         execution::Status,
         id::{self, RunKey, UnitRef},
         row::{ExecutionKey, KeyRow, Projection},
@@ -134,7 +135,8 @@ impl App {
     /// Returns the state of an execution.
     pub async fn find_execution(&self, tenant: &TenantId, id: &str) -> Result<ExecutionView, Error> {
         let id = ExecutionId::new(id)?;
-        let view = self.inner.read(tenant, &id, |execution, definition| present::execution(execution, definition)).await?;
+        let view =
+            self.inner.read(tenant, &id, |execution, definition| present::execution(execution, definition)).await?;
         let mut view = view.ok_or_else(|| not_found(&id))?;
         let run = RunKey { tenant: tenant.clone(), execution: id, run: view.run };
         for (key, unit) in &mut view.units.0 {
@@ -147,7 +149,12 @@ impl App {
     }
 
     /// Lists the units of an execution whole, in document order.
-    pub async fn list_units(&self, tenant: &TenantId, id: &str, page: PageRequest) -> Result<Page<(String, UnitView)>, Error> {
+    pub async fn list_units(
+        &self,
+        tenant: &TenantId,
+        id: &str,
+        page: PageRequest,
+    ) -> Result<Page<(String, UnitView)>, Error> {
         let app = &self.inner;
         let id = ExecutionId::new(id)?;
         let limit = cursor::limit(&page);
@@ -261,7 +268,12 @@ impl App {
     }
 
     /// Ends an execution.
-    pub async fn cancel_execution(&self, tenant: &TenantId, id: &str, reason: Option<String>) -> Result<ExecutionView, Error> {
+    pub async fn cancel_execution(
+        &self,
+        tenant: &TenantId,
+        id: &str,
+        reason: Option<String>,
+    ) -> Result<ExecutionView, Error> {
         let key = self.execution_key(tenant, id)?;
         let reason = reason.unwrap_or_else(|| "requested via API".to_owned());
         if reason.len() > REASON_BYTES_MAX {
@@ -284,7 +296,8 @@ impl App {
         let app = &self.inner;
         let key = self.execution_key(tenant, id)?;
         check_size("the payload", &payload, app.settings.limits.payload_bytes)?;
-        let unknown = |name: &str| Error::new(ErrorCode::SignalNotFound, format!("the workflow declares no signal `{name}`"));
+        let unknown =
+            |name: &str| Error::new(ErrorCode::SignalNotFound, format!("the workflow declares no signal `{name}`"));
         let name = SignalName::new(name).map_err(|_| unknown(&name.chars().take(80).collect::<String>()))?;
         let definition = app.read(tenant, &key.execution, |_, definition| definition.clone()).await?;
         let definition = definition.ok_or_else(|| not_found(&key.execution))?;
@@ -322,13 +335,19 @@ impl App {
         let answer = self.inner.read(tenant, &key.execution, read).await?.ok_or_else(|| not_found(&key.execution))?;
         answer.map_err(|error| match error {
             QueryError::Unknown(_) => Error::new(ErrorCode::QueryNotFound, error.to_string()),
-            QueryError::Expression { pointer, message } => Error::new(ErrorCode::ExpressionError, message)
-                .with_details(&serde_json::json!({ "pointer": pointer })),
+            QueryError::Expression { pointer, message } => {
+                Error::new(ErrorCode::ExpressionError, message).with_details(&serde_json::json!({ "pointer": pointer }))
+            }
         })
     }
 
     /// Waits until the execution is terminal, or the time is over; returns its state either way.
-    pub async fn wait_execution(&self, tenant: &TenantId, id: &str, timeout_ms: Option<u64>) -> Result<ExecutionView, Error> {
+    pub async fn wait_execution(
+        &self,
+        tenant: &TenantId,
+        id: &str,
+        timeout_ms: Option<u64>,
+    ) -> Result<ExecutionView, Error> {
         let key = self.execution_key(tenant, id)?;
         let timeout = timeout_ms.unwrap_or(WAIT_MS).min(WAIT_MS_MAX);
         let end = tokio::time::Instant::now() + std::time::Duration::from_millis(timeout);
@@ -370,7 +389,10 @@ fn not_found(id: &ExecutionId) -> Error {
 fn about(key: &ExecutionKey, error: Error) -> Error {
     match error.code {
         ErrorCode::ExecutionNotFound => not_found(&key.execution),
-        ErrorCode::ExecutionClosed => Error { message: error.message.replace("the execution", &format!("the execution `{}`", key.execution)), ..error },
+        ErrorCode::ExecutionClosed => Error {
+            message: error.message.replace("the execution", &format!("the execution `{}`", key.execution)),
+            ..error
+        },
         _ => error,
     }
 }
@@ -390,12 +412,20 @@ fn execution_id(tenant: &TenantId, request: &StartRequest, key: Option<&str>) ->
 
 fn check_key(key: &str) -> Result<(), Error> {
     if key.is_empty() || key.len() > KEY_BYTES_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-        return Err(Error::invalid(format!("`Idempotency-Key` must be 1 to {KEY_BYTES_MAX} printable ASCII characters")));
+        return Err(Error::invalid(format!(
+            "`Idempotency-Key` must be 1 to {KEY_BYTES_MAX} printable ASCII characters"
+        )));
     }
     Ok(())
 }
 
-fn signal_key(now: Timestamp, key: &ExecutionKey, name: &SignalName, payload: &Payload, text: &str) -> Result<KeyRow, Error> {
+fn signal_key(
+    now: Timestamp,
+    key: &ExecutionKey,
+    name: &SignalName,
+    payload: &Payload,
+    text: &str,
+) -> Result<KeyRow, Error> {
     check_key(text)?;
     Ok(KeyRow {
         tenant: key.tenant.clone(),
@@ -419,7 +449,9 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Error> {
     if labels.len() <= LABELS_MAX && labels.iter().all(|(key, value)| !key.is_empty() && good(key) && good(value)) {
         return Ok(());
     }
-    let message = format!("`labels` may be at most {LABELS_MAX}, each key and value at most {LABEL_BYTES_MAX} bytes without control characters");
+    let message = format!(
+        "`labels` may be at most {LABELS_MAX}, each key and value at most {LABEL_BYTES_MAX} bytes without control characters"
+    );
     Err(Error::invalid(message))
 }
 

@@ -70,7 +70,9 @@ impl ServerKey {
         }
         let mut key = [0; 32];
         let salt = b"sandkeep/server-key/1";
-        Hkdf::<Sha256>::new(Some(salt), secret.as_bytes()).expand(b"", &mut key).expect("32 bytes are within what HKDF gives");
+        Hkdf::<Sha256>::new(Some(salt), secret.as_bytes())
+            .expand(b"", &mut key)
+            .expect("32 bytes are within what HKDF gives");
         Ok(Self(key))
     }
 

@@ -125,7 +125,8 @@ impl Lanes {
         if self.door(key).waiting.load(Ordering::Relaxed) < self.inbox_max {
             return Ok(());
         }
-        Err(Error::new(ErrorCode::ResourceExhausted, "the server has as many requests waiting as it may").retry_after(1_000))
+        Err(Error::new(ErrorCode::ResourceExhausted, "the server has as many requests waiting as it may")
+            .retry_after(1_000))
     }
 
     /// How many asks wait, over all lanes.
@@ -240,7 +241,8 @@ impl Lane {
         while let Some(ask) = asks.pop_front() {
             let now_in = at.get(&ask.key).copied();
             let stage = now_in.map(|index| &mut stages[index]);
-            let turn_full = stage.as_ref().is_some_and(|stage| stage.event_count() >= self.app.settings.limits.turn_events);
+            let turn_full =
+                stage.as_ref().is_some_and(|stage| stage.event_count() >= self.app.settings.limits.turn_events);
             if turn_full || bytes >= STAGED_BYTES_MAX || began.elapsed() >= DECIDING_MAX {
                 left_over.push(ask);
                 continue;
@@ -416,7 +418,12 @@ impl Lane {
     }
 
     /// Looks whether a command with an `Idempotency-Key` was answered before.
-    async fn answered_before(&self, key: &ExecutionKey, command: &Command, stage: Option<&Stage>) -> Option<Result<Answer, Error>> {
+    async fn answered_before(
+        &self,
+        key: &ExecutionKey,
+        command: &Command,
+        stage: Option<&Stage>,
+    ) -> Option<Result<Answer, Error>> {
         let Command::Signal(signal) = command else { return None };
         let wanted = signal.key.as_ref()?;
         let found = match stage.and_then(|stage| stage.kept(&wanted.scope)) {
@@ -545,7 +552,9 @@ impl Lane {
         };
         match (ask.reply, error) {
             (Some(reply), _) => answer_now(Some(reply), answer),
-            (None, LoadError::Store(_)) => self.try_later(Ask { key: ask.key, what: ask.what, reply: None, logs: ask.logs }),
+            (None, LoadError::Store(_)) => {
+                self.try_later(Ask { key: ask.key, what: ask.what, reply: None, logs: ask.logs })
+            }
             (None, LoadError::Unreadable(_)) => {}
         }
     }
@@ -554,7 +563,10 @@ impl Lane {
     fn try_later(&self, ask: Ask) {
         let own = match &ask.what {
             What::Command(command, ..) => {
-                matches!(**command, Command::Continue | Command::TimerDue(_) | Command::Stopped { .. } | Command::Lost(_))
+                matches!(
+                    **command,
+                    Command::Continue | Command::TimerDue(_) | Command::Stopped { .. } | Command::Lost(_)
+                )
             }
             What::Read(_) | What::Repair => false,
         };

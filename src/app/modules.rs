@@ -19,7 +19,12 @@ use crate::{
 impl App {
     /// Takes in a component: examined, compiled, asked what it does, stored, and named `live`. The flag says whether the
     /// digest is new under this name.
-    pub async fn upload_module(&self, tenant: &TenantId, name: &str, content: Bytes) -> Result<(ModuleView, bool), Error> {
+    pub async fn upload_module(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        content: Bytes,
+    ) -> Result<(ModuleView, bool), Error> {
         let app = &self.inner;
         let name = ModuleName::new(name)?;
         let digest = Digest::of(&content);
@@ -34,10 +39,15 @@ impl App {
             batch.modules.push(ModulePut { tenant: tenant.clone(), row: row.clone(), content });
         }
         let clash = self.clash(tenant, &name, &row.tasks);
-        let is_live = app.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live())) == Some(&digest);
+        let is_live = app.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live()))
+            == Some(&digest);
         if clash.is_none() && !is_live {
-            let alias =
-                AliasRow { module: name.clone(), alias: Alias::live(), digest: digest.clone(), moved_at: app.clock.now() };
+            let alias = AliasRow {
+                module: name.clone(),
+                alias: Alias::live(),
+                digest: digest.clone(),
+                moved_at: app.clock.now(),
+            };
             batch.aliases.push((tenant.clone(), alias));
         }
         if !batch.is_empty() {
@@ -45,7 +55,9 @@ impl App {
             app.tenants.refresh(&*app.store, tenant).await?;
         }
         if let Some(clash) = clash {
-            return Err(Error::new(ErrorCode::TaskAmbiguous, clash).with_details(&serde_json::json!({ "digest": digest })));
+            return Err(
+                Error::new(ErrorCode::TaskAmbiguous, clash).with_details(&serde_json::json!({ "digest": digest }))
+            );
         }
         tracing::info!(module = %name, %digest, created, "a module is live");
         Ok((self.module_view(tenant, row), created))
@@ -97,7 +109,11 @@ impl App {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next_cursor = rows.last().filter(|_| more).map(|row| {
-            app.cursors.seal("modules", tenant, &[row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()])
+            app.cursors.seal(
+                "modules",
+                tenant,
+                &[row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()],
+            )
         });
         Ok(Page { items: rows.into_iter().map(|row| self.module_view(tenant, row)).collect(), next_cursor })
     }
@@ -106,7 +122,13 @@ impl App {
     pub async fn find_module(&self, tenant: &TenantId, name: &str, digest: Option<&str>) -> Result<ModuleView, Error> {
         let name = ModuleName::new(name)?;
         let asked = digest.map(Digest::new).transpose()?;
-        let live = self.inner.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live()).cloned());
+        let live = self
+            .inner
+            .tenants
+            .facts(tenant)
+            .modules
+            .get(&name)
+            .and_then(|aliases| aliases.get(&Alias::live()).cloned());
         let row = self.module_row(tenant, &name, asked.as_ref().or(live.as_ref())).await?;
         let row = row.ok_or_else(|| not_found(&name, asked.as_ref()))?;
         Ok(self.module_view(tenant, row))
@@ -121,7 +143,12 @@ impl App {
     }
 
     /// Finds a digest under a name; without a digest the newest.
-    async fn module_row(&self, tenant: &TenantId, name: &ModuleName, digest: Option<&Digest>) -> Result<Option<ModuleRow>, Error> {
+    async fn module_row(
+        &self,
+        tenant: &TenantId,
+        name: &ModuleName,
+        digest: Option<&Digest>,
+    ) -> Result<Option<ModuleRow>, Error> {
         let mut after = None;
         loop {
             let page = self.inner.store.list_modules(tenant, Some(name), after, 500).await?;

@@ -53,7 +53,11 @@ pub(super) fn execution(execution: &Execution, definition: &Definition) -> Execu
         compensation: (terminal && execution.status != Status::Completed).then(|| "NONE".to_owned()),
         last_seq: execution.last_seq,
         waiting_for: engine::waiting_for(execution, definition),
-        pins: execution.pins.iter().map(|((name, alias), digest)| (format!("{name}@{alias}"), digest.to_string())).collect(),
+        pins: execution
+            .pins
+            .iter()
+            .map(|((name, alias), digest)| (format!("{name}@{alias}"), digest.to_string()))
+            .collect(),
         labels: created.labels.clone(),
     }
 }
@@ -141,7 +145,8 @@ fn module_text(pin: &ModulePin) -> String {
 
 /// Adds what only the dispatcher knows: that a scheduled unit is handed out, to whom, and how far it is.
 pub(super) fn fill_held(view: &mut UnitView, held: Option<Held>) {
-    let Some(held) = held.filter(|held| view.status == UnitStatus::Scheduled.as_str() && held.ready.row.attempt == view.attempt)
+    let Some(held) =
+        held.filter(|held| view.status == UnitStatus::Scheduled.as_str() && held.ready.row.attempt == view.attempt)
     else {
         return;
     };

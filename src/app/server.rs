@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{
-    App, Error, Inner, Purpose, ServerKey, Settings, counters, cursor::Cursors, dispatch, lane, recovery, sweep, tenants::Tenants,
-    timers, view::Health, writer,
+    App, Error, Inner, Purpose, ServerKey, Settings, counters, cursor::Cursors, dispatch, lane, recovery, sweep,
+    tenants::Tenants, timers, view::Health, writer,
 };
 use crate::{
     clock::Clock,
@@ -30,7 +30,8 @@ impl App {
         settings: Settings,
     ) -> Result<Self, Error> {
         let builtin = sandbox.inspect(&TenantId::default_tenant(), settings.builtin.clone()).await;
-        let builtin = builtin.map_err(|rejected| Error::internal(format!("the built-in component is not good: {rejected}")))?;
+        let builtin =
+            builtin.map_err(|rejected| Error::internal(format!("the built-in component is not good: {rejected}")))?;
         let builtin = Builtin { digest: builtin.module.digest().clone(), tasks: builtin.tasks.into() };
         let (lanes, lane_starts) = lane::Lanes::new(settings.lanes, settings.inbox);
         let (writer, jobs) = writer::Writer::new();
@@ -106,8 +107,18 @@ impl App {
             ("sandkeep_requests_waiting", "gauge", "Commands that wait in lanes.", number(inner.lanes.waiting())),
             ("sandkeep_timers_loaded", "gauge", "Timers that are due soon.", number(inner.timers.len())),
             ("sandkeep_ready_units", "gauge", "Units that are ready and not handed out.", inner.dispatch.ready_count()),
-            ("sandkeep_sandbox_running", "gauge", "Units that the sandbox has in hand.", number(inner.dispatch.held_by_sandbox())),
-            ("sandkeep_worker_sessions", "gauge", "Sessions of native workers.", number(inner.dispatch.session_count())),
+            (
+                "sandkeep_sandbox_running",
+                "gauge",
+                "Units that the sandbox has in hand.",
+                number(inner.dispatch.held_by_sandbox()),
+            ),
+            (
+                "sandkeep_worker_sessions",
+                "gauge",
+                "Sessions of native workers.",
+                number(inner.dispatch.session_count()),
+            ),
             (
                 "sandkeep_worker_deliveries",
                 "gauge",
@@ -154,14 +165,17 @@ impl App {
         }
         inner.sandbox.shutdown();
         // What the writer still gathers goes first: notes of deliveries wait for company.
-        let written = tokio::time::timeout(std::time::Duration::from_millis(500), inner.writer.write(Batch::default())).await;
+        let written =
+            tokio::time::timeout(std::time::Duration::from_millis(500), inner.writer.write(Batch::default())).await;
         if !matches!(written, Ok(Ok(()))) {
             tracing::warn!("the last notes of deliveries were not written");
         }
         let closed = tokio::time::timeout(std::time::Duration::from_millis(900), inner.store.close()).await;
         match closed {
             Ok(Ok(())) => tracing::info!("the server ended"),
-            Ok(Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "the database could not be closed"),
+            Ok(Err(error)) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the database could not be closed")
+            }
             Err(_) => tracing::warn!("the database did not close in time"),
         }
     }

@@ -8,8 +8,7 @@ use super::{Error, lane::Ask};
 use crate::{
     engine::{Answer, Decision, Effect},
     model::{
-        Event, Execution, Payload, StoredEvent, Timestamp, UnitKey,
-        event,
+        Event, Execution, Payload, StoredEvent, Timestamp, UnitKey, event,
         row::{ExecutionKey, KeyRow, LogLine, ReadyRow, TimerKey, TimerRow},
     },
     store::Change,
@@ -116,7 +115,11 @@ impl Stage {
 
     /// Whether a commit would write anything.
     pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.ready.is_empty() && self.timers.is_empty() && self.keys.is_empty() && self.logs.is_empty()
+        self.events.is_empty()
+            && self.ready.is_empty()
+            && self.timers.is_empty()
+            && self.keys.is_empty()
+            && self.logs.is_empty()
     }
 
     /// The answer that this stage is about to keep under a key.

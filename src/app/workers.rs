@@ -14,8 +14,8 @@ use super::{
 use crate::{
     engine::{Answer, Command, Report, idempotency_key},
     model::{
-        ContractVersion, Delivery, Failure, NodeLabel, Payload, QueueName, Served, SessionId, TaskName, TenantId, Timestamp,
-        WorkerId,
+        ContractVersion, Delivery, Failure, NodeLabel, Payload, QueueName, Served, SessionId, TaskName, TenantId,
+        Timestamp, WorkerId,
         code::{self, Code},
         row::{Note, ReadyRow},
     },
@@ -54,7 +54,11 @@ impl App {
     }
 
     /// Takes a sign of life, and tells what is not wanted any more.
-    pub async fn heartbeat_worker(&self, tenant: &TenantId, request: HeartbeatRequest) -> Result<HeartbeatAnswer, Error> {
+    pub async fn heartbeat_worker(
+        &self,
+        tenant: &TenantId,
+        request: HeartbeatRequest,
+    ) -> Result<HeartbeatAnswer, Error> {
         let session = self.session(tenant, &request.worker_session_id)?;
         let app = &self.inner;
         let now = app.clock.now();
@@ -76,7 +80,13 @@ impl App {
         Ok(HeartbeatAnswer { accepted: true, cancel, drain: app.is_stopping() })
     }
 
-    fn confirm(&self, tenant: &TenantId, session: &SessionId, active: &ActiveDelivery, now: Timestamp) -> Result<bool, Error> {
+    fn confirm(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        active: &ActiveDelivery,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         let delivery = self.delivery(tenant, &active.token)?;
         let progress = active.progress.clone().filter(|progress| progress.size_bytes() <= 64 * 1024);
         Ok(self.inner.dispatch.confirm(session, &delivery.unit, delivery.id, progress, now))
@@ -228,7 +238,10 @@ impl App {
         let code = Code::new(&request.error_code)?;
         let bytes_max = self.inner.settings.limits.payload_bytes;
         if request.details.as_ref().is_some_and(|details| details.size_bytes() > bytes_max) {
-            return Err(Error::new(ErrorCode::PayloadTooLarge, format!("`details` may have at most {bytes_max} bytes")));
+            return Err(Error::new(
+                ErrorCode::PayloadTooLarge,
+                format!("`details` may have at most {bytes_max} bytes"),
+            ));
         }
         let message = request.error_message.unwrap_or_default();
         let mut failure = Failure::task(code, message, request.retryable.unwrap_or(true));
@@ -266,7 +279,10 @@ impl App {
             Ok(Answer::Reported { accepted: true }) => Ok(ReportAnswer { accepted: true, stale: false }),
             Ok(_) => Ok(self.stale(&delivery)),
             // The run is not the present one, or the execution is gone.
-            Err(error) if matches!(error.code, ErrorCode::ExecutionNotFound | ErrorCode::Internal) && error.cause.is_none() => {
+            Err(error)
+                if matches!(error.code, ErrorCode::ExecutionNotFound | ErrorCode::Internal)
+                    && error.cause.is_none() =>
+            {
                 Ok(self.stale(&delivery))
             }
             Err(error) => Err(error),
@@ -317,7 +333,9 @@ impl App {
             return Err(Error::invalid("`token` must not be empty"));
         }
         let delivery = self.inner.tokens.open(token).filter(|delivery| delivery.unit.run.tenant == *tenant);
-        delivery.ok_or_else(|| Error::new(ErrorCode::TokenInvalid, "the token is not one of this server's, or not of this tenant"))
+        delivery.ok_or_else(|| {
+            Error::new(ErrorCode::TokenInvalid, "the token is not one of this server's, or not of this tenant")
+        })
     }
 }
 
@@ -325,7 +343,8 @@ impl Inner {
     /// The tokens of what a session holds and nobody wants any more.
     fn unwanted(&self, session: &SessionId) -> Vec<String> {
         let held = self.dispatch.with_session(session, |session| session.held.iter().cloned().collect::<Vec<_>>());
-        let stopped = held.unwrap_or_default().into_iter().filter_map(|unit| self.dispatch.held(&unit)).filter(|held| held.stop);
+        let stopped =
+            held.unwrap_or_default().into_iter().filter_map(|unit| self.dispatch.held(&unit)).filter(|held| held.stop);
         stopped.filter_map(|held| self.token_of(&held)).collect()
     }
 
@@ -407,7 +426,8 @@ fn session_of(tenant: &TenantId, request: RegisterRequest, now: Timestamp) -> Re
 }
 
 fn worker_view(session: &Session, waiting_polls: u32) -> WorkerView {
-    let mut holds: Vec<String> = session.held.iter().map(|unit| format!("{}/{}", unit.run.execution, unit.unit)).collect();
+    let mut holds: Vec<String> =
+        session.held.iter().map(|unit| format!("{}/{}", unit.run.execution, unit.unit)).collect();
     holds.sort();
     WorkerView {
         worker_id: session.worker.to_string(),

@@ -90,7 +90,11 @@ impl App {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next_cursor = rows.last().filter(|_| more).map(|row| {
-            app.cursors.seal("workflows", tenant, &[row.created_at.0.to_string(), row.name.to_string(), row.version.to_string()])
+            app.cursors.seal(
+                "workflows",
+                tenant,
+                &[row.created_at.0.to_string(), row.name.to_string(), row.version.to_string()],
+            )
         });
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
@@ -117,7 +121,10 @@ impl App {
         let name = WorkflowName::new(name)?;
         let version = WorkflowVersion::new(version)?;
         let _guard = app.registering.lock().await;
-        app.store.find_workflow(tenant, &name, Some(&version)).await?.ok_or_else(|| unknown_version(&name, &version))?;
+        app.store
+            .find_workflow(tenant, &name, Some(&version))
+            .await?
+            .ok_or_else(|| unknown_version(&name, &version))?;
         let batch = Batch { defaults: vec![(tenant.clone(), name.clone(), version)], ..Batch::default() };
         app.writer.write(batch).await?;
         app.default_versions.forget(tenant, &name);
@@ -130,14 +137,18 @@ impl App {
         let name = WorkflowName::new(name)?;
         let version = WorkflowVersion::new(version)?;
         let _guard = app.registering.lock().await;
-        app.store.find_workflow(tenant, &name, Some(&version)).await?.ok_or_else(|| unknown_version(&name, &version))?;
+        app.store
+            .find_workflow(tenant, &name, Some(&version))
+            .await?
+            .ok_or_else(|| unknown_version(&name, &version))?;
         if app.store.workflow_in_use(tenant, &name, &version).await? {
             let message = format!("an execution of the workflow `{name}` `{version}` is not terminal");
             return Err(Error::new(ErrorCode::WorkflowInUse, message));
         }
         let default = app.store.find_workflow(tenant, &name, None).await?;
         if default.is_some_and(|row| row.version == version) && self.has_other_version(tenant, &name, &version).await? {
-            let message = format!("`{version}` is the default version of the workflow `{name}`; move the default first");
+            let message =
+                format!("`{version}` is the default version of the workflow `{name}`; move the default first");
             return Err(Error::new(ErrorCode::WorkflowInUse, message));
         }
         let batch = Batch { workflows_drop: vec![(tenant.clone(), name.clone(), version.clone())], ..Batch::default() };
@@ -147,7 +158,12 @@ impl App {
         Ok(())
     }
 
-    async fn has_other_version(&self, tenant: &TenantId, name: &WorkflowName, version: &WorkflowVersion) -> Result<bool, Error> {
+    async fn has_other_version(
+        &self,
+        tenant: &TenantId,
+        name: &WorkflowName,
+        version: &WorkflowVersion,
+    ) -> Result<bool, Error> {
         let mut after = None;
         loop {
             let page = self.inner.store.list_workflows(tenant, after, 500).await?;
@@ -162,7 +178,11 @@ impl App {
     }
 
     /// Returns the version that a start without one uses.
-    pub(super) async fn default_version(&self, tenant: &TenantId, name: &WorkflowName) -> Result<WorkflowVersion, Error> {
+    pub(super) async fn default_version(
+        &self,
+        tenant: &TenantId,
+        name: &WorkflowName,
+    ) -> Result<WorkflowVersion, Error> {
         let app = &self.inner;
         if let Some(version) = app.default_versions.get(tenant, name) {
             return Ok(version);

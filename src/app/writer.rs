@@ -157,7 +157,11 @@ async fn commit(app: &Arc<Inner>, gathered: Gathered) -> (usize, Duration) {
             (count, committed.took)
         }
         Err(error) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, changes = count, "a commit failed; nothing of it was written");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                changes = count,
+                "a commit failed; nothing of it was written"
+            );
             app.counters.commit_failed();
             let error = Arc::new(error);
             for stage in gathered.stages {

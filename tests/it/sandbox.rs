@@ -10,7 +10,13 @@ async fn a_module_that_loops_eats_or_panics_ends_with_its_code() {
     let client = server.client();
     client.push("hostile").await;
     client.register(&workflow("beside", json!([{ "id": "a", "task": "core.echo", "input": 1 }]))).await;
-    for (task, code) in [("spin", "CPU_LIMIT"), ("eat", "MEMORY_LIMIT"), ("panic", "TRAP"), ("stack", "TRAP"), ("output_invalid", "OUTPUT_INVALID")] {
+    for (task, code) in [
+        ("spin", "CPU_LIMIT"),
+        ("eat", "MEMORY_LIMIT"),
+        ("panic", "TRAP"),
+        ("stack", "TRAP"),
+        ("output_invalid", "OUTPUT_INVALID"),
+    ] {
         let steps = json!([{ "id": "a", "task": format!("hostile.{task}"), "retry": { "max_attempts": 1 } }]);
         let name = task.replace('_', "-");
         let document = workflow(&name, steps);

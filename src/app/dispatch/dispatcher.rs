@@ -166,7 +166,12 @@ impl Dispatcher {
     }
 
     /// Takes units for a session, at most `max` and at most what it has room for.
-    pub(in crate::app) fn take_for_session(&self, session: &SessionId, max: usize, now: Timestamp) -> Option<Vec<Taken>> {
+    pub(in crate::app) fn take_for_session(
+        &self,
+        session: &SessionId,
+        max: usize,
+        now: Timestamp,
+    ) -> Option<Vec<Taken>> {
         let mut state = self.lock();
         let room = state.sessions.get(session)?.room().min(max);
         let mut taken = Vec::new();
@@ -321,7 +326,11 @@ impl Dispatcher {
     }
 
     /// Looks at a session; none: there is none.
-    pub(in crate::app) fn with_session<T>(&self, session: &SessionId, look: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    pub(in crate::app) fn with_session<T>(
+        &self,
+        session: &SessionId,
+        look: impl FnOnce(&mut Session) -> T,
+    ) -> Option<T> {
         self.lock().sessions.get_mut(session).map(look)
     }
 

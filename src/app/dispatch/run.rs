@@ -6,11 +6,7 @@ use super::dispatcher::Taken;
 use crate::{
     app::{Error, Inner, contracts, counters::count},
     engine::{Answer, Command, Report, idempotency_key},
-    model::{
-        Digest, Failure, Payload, Served, code,
-        delivery::Usage,
-        row::LogLine,
-    },
+    model::{Digest, Failure, Payload, Served, code, delivery::Usage, row::LogLine},
     sandbox,
     store::{InHand, NotePut},
 };

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use crate::model::{
-    ContractVersion, NodeLabel, QueueName, SessionId, TaskName, TenantId, Timestamp, WorkerId,
-    id::UnitRef,
+    ContractVersion, NodeLabel, QueueName, SessionId, TaskName, TenantId, Timestamp, WorkerId, id::UnitRef,
 };
 
 /// What a worker said of itself, and what it holds.

@@ -124,7 +124,9 @@ mod tests {
         assert_eq!(tokens.open(&token), Some(delivery()));
         assert_eq!(Tokens::new(&[1; 32], 8).open(&token), None);
         assert_eq!(Tokens::new(&[2; 32], 7).open(&token), None);
-        for broken in ["", "a", "====", &token[1..], &token[..token.len() - 1], &format!("{token}A"), &"A".repeat(100_000)] {
+        for broken in
+            ["", "a", "====", &token[1..], &token[..token.len() - 1], &format!("{token}A"), &"A".repeat(100_000)]
+        {
             assert_eq!(tokens.open(broken), None);
         }
     }

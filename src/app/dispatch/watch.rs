@@ -6,10 +6,7 @@ use super::dispatcher::{Held, Holder};
 use crate::{
     app::{Inner, counters::count},
     engine::{Answer, Command, Lost, Report},
-    model::{
-        Failure, Millis, Served, SessionId, Timestamp, code,
-        row::ReadyRow,
-    },
+    model::{Failure, Millis, Served, SessionId, Timestamp, code, row::ReadyRow},
     store::{ReadyClass, ReadyOrder},
 };
 
@@ -46,7 +43,8 @@ async fn look(app: &Arc<Inner>, now: Timestamp) {
     for session in silent {
         app.end_session(&session, "the worker's session was silent for too long").await;
     }
-    let ends = app.dispatch.held_by_workers().into_iter().filter_map(|held| ending(app, &held, now).map(|end| (held, end)));
+    let ends =
+        app.dispatch.held_by_workers().into_iter().filter_map(|held| ending(app, &held, now).map(|end| (held, end)));
     let ends: Vec<(Held, End)> = ends.collect();
     for (held, end) in ends {
         app.end_delivery(held, end).await;
@@ -159,7 +157,10 @@ pub(in crate::app) async fn run_queue_ends(app: Arc<Inner>) {
         let next = match app.store.next_queue_end().await {
             Ok(next) => next,
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "ends of times in queues cannot be read; trying again");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "ends of times in queues cannot be read; trying again"
+                );
                 tokio::time::sleep(AGAIN_AFTER).await;
                 continue;
             }
@@ -195,7 +196,10 @@ async fn end_queue_times(app: &Arc<Inner>, now: Timestamp) {
 
 async fn end_queue_time(app: &Arc<Inner>, row: ReadyRow) {
     let waited = row.timeouts.queue_ms.unwrap_or_default();
-    let failure = Failure::engine(code::QUEUE_TIMEOUT, format!("nobody took the unit from the queue `{}` within {waited}", row.queue));
+    let failure = Failure::engine(
+        code::QUEUE_TIMEOUT,
+        format!("nobody took the unit from the queue `{}` within {waited}", row.queue),
+    );
     let report = Report {
         unit: row.unit.unit.clone(),
         attempt: row.attempt,

@@ -31,7 +31,8 @@ impl Client {
         let answer = request.send().await.ok()?;
         let status = answer.status().as_u16();
         let text = answer.text().await.ok()?;
-        let value = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) };
+        let value =
+            if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) };
         Some((status, value))
     }
 
@@ -53,7 +54,8 @@ impl Client {
 
     /// Uploads a guest under its name.
     pub async fn push(&self, name: &str) -> Value {
-        let request = self.http.post(self.at(&format!("/v1/modules/{name}"))).header("content-type", "application/wasm");
+        let request =
+            self.http.post(self.at(&format!("/v1/modules/{name}"))).header("content-type", "application/wasm");
         let (status, value) = self.send(request.body(super::guest(name))).await.expect("the server answers");
         assert!(matches!(status, 200 | 201), "{status} {value}");
         value
@@ -106,7 +108,11 @@ impl Client {
             let (status, value) = self.get(&format!("/v1/executions/{id}/history?after_seq={after}")).await;
             assert_eq!(status, 200, "{value}");
             events.extend(value["events"].as_array().unwrap().iter().cloned());
-            match value["next_cursor"].as_str().map(str::to_owned).or(value["next_cursor"].as_u64().map(|seq| seq.to_string())) {
+            match value["next_cursor"]
+                .as_str()
+                .map(str::to_owned)
+                .or(value["next_cursor"].as_u64().map(|seq| seq.to_string()))
+            {
                 Some(next) => after = next.parse().unwrap(),
                 None => return events,
             }

@@ -25,8 +25,10 @@ impl Worker {
 
     /// Polls once.
     pub async fn poll(&self, wait_ms: u64) -> Option<Value> {
-        let (status, value) =
-            self.client.post("/v1/workers/poll", &json!({ "worker_session_id": self.session, "wait_ms": wait_ms })).await;
+        let (status, value) = self
+            .client
+            .post("/v1/workers/poll", &json!({ "worker_session_id": self.session, "wait_ms": wait_ms }))
+            .await;
         match status {
             200 => Some(value),
             204 => None,
@@ -42,8 +44,10 @@ impl Worker {
     /// Sends a heartbeat that names what it works on; returns the answer.
     pub async fn heartbeat(&self, tokens: &[&str]) -> Value {
         let active: Vec<Value> = tokens.iter().map(|token| json!({ "token": token })).collect();
-        let (status, value) =
-            self.client.post("/v1/workers/heartbeat", &json!({ "worker_session_id": self.session, "active": active })).await;
+        let (status, value) = self
+            .client
+            .post("/v1/workers/heartbeat", &json!({ "worker_session_id": self.session, "active": active }))
+            .await;
         assert_eq!(status, 200, "{value}");
         value
     }
@@ -51,8 +55,10 @@ impl Worker {
     /// Sends a heartbeat that tells how far a task is.
     pub async fn progress(&self, task: &Value, progress: Value) {
         let active = json!([{ "token": task["token"], "progress": progress }]);
-        let (status, value) =
-            self.client.post("/v1/workers/heartbeat", &json!({ "worker_session_id": self.session, "active": active })).await;
+        let (status, value) = self
+            .client
+            .post("/v1/workers/heartbeat", &json!({ "worker_session_id": self.session, "active": active }))
+            .await;
         assert_eq!(status, 200, "{value}");
     }
 
@@ -75,7 +81,8 @@ impl Worker {
     }
 
     pub async fn complete(&self, task: &Value, output: Value) -> Value {
-        let (status, value) = self.client.post("/v1/tasks/complete", &json!({ "token": task["token"], "output": output })).await;
+        let (status, value) =
+            self.client.post("/v1/tasks/complete", &json!({ "token": task["token"], "output": output })).await;
         assert_eq!(status, 200, "{value}");
         value
     }
