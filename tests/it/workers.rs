@@ -175,9 +175,13 @@ async fn a_task_for_a_poller_that_has_gone_reaches_another() {
         let kept = match how {
             0 => {
                 stream.set_zero_linger().unwrap();
+                drop(stream);
                 None
             }
-            1 => None,
+            1 => {
+                drop(stream);
+                None
+            }
             _ => Some(stream),
         };
         client.start("work", id, json!({})).await;

@@ -15,4 +15,7 @@ pub(super) mod token;
 pub(super) mod watch;
 mod window;
 
+#[cfg(test)]
+mod tests;
+
 pub(super) use dispatcher::{Dispatcher, Held, Holder, Taken};

@@ -1,0 +1,169 @@
+//! The one routine for taking: who gets what, in which order, and who is woken.
+
+use std::collections::HashSet;
+
+use super::{Dispatcher, session::Session};
+use crate::model::{
+    ContractVersion, Digest, ExecutionId, Millis, NodeLabel, Payload, QueueName, SessionId, TaskName, TenantId,
+    Timestamp, UnitKey, WorkerId, WorkflowName, WorkflowVersion,
+    event::UnitTimeouts,
+    execution::Target,
+    id::{RunKey, UnitRef},
+    row::ReadyRow,
+};
+
+fn row(execution: &str, target: Target) -> ReadyRow {
+    let run = RunKey { tenant: TenantId::default_tenant(), execution: ExecutionId::new(execution).unwrap(), run: 1 };
+    ReadyRow {
+        unit: UnitRef { run, unit: UnitKey::new("a").unwrap() },
+        attempt: 1,
+        workflow: WorkflowName::new("w").unwrap(),
+        workflow_version: WorkflowVersion::new("1").unwrap(),
+        task: TaskName::new("t.work").unwrap(),
+        contract: None,
+        queue: QueueName::default_queue(),
+        target,
+        module: (target == Target::Module).then(|| Digest::of(b"m")),
+        node: None,
+        priority: 5,
+        timeouts: UnitTimeouts { attempt_ms: Millis(1_000), heartbeat_ms: None, queue_ms: None },
+        ready_at: Timestamp(1_000),
+        losses: 0,
+        redelivery: false,
+        input_seq: 1,
+    }
+}
+
+fn session(id: &str) -> Session {
+    Session {
+        id: SessionId::new(id).unwrap(),
+        worker: WorkerId::new(format!("worker-{id}")).unwrap(),
+        tenant: TenantId::default_tenant(),
+        runtime: String::new(),
+        sdk: None,
+        identity: None,
+        queues: vec![QueueName::default_queue()],
+        node: None,
+        capacity: None,
+        contracts: vec![(TaskName::new("t.work").unwrap(), ContractVersion::new("1.4.0").unwrap())],
+        registered_at: Timestamp(0),
+        last_seen: Timestamp(0),
+        names_active: false,
+        held: HashSet::new(),
+    }
+}
+
+fn dispatcher(sessions: impl IntoIterator<Item = Session>) -> Dispatcher {
+    let dispatcher = Dispatcher::new(2);
+    dispatcher.open();
+    for session in sessions {
+        dispatcher.register(session);
+    }
+    dispatcher
+}
+
+fn offer(dispatcher: &Dispatcher, row: ReadyRow) {
+    dispatcher.offer(row, Payload::null());
+}
+
+/// Takes for a session; returns the executions in the order in which they were taken.
+fn take(dispatcher: &Dispatcher, session: &str, max: usize) -> Vec<String> {
+    let id = SessionId::new(session).unwrap();
+    let taken = dispatcher.take_for_session(&id, max, Timestamp(2_000)).unwrap();
+    taken.iter().map(|taken| taken.ready.row.unit.run.execution.to_string()).collect()
+}
+
+#[test]
+fn higher_priority_goes_first_until_age_outweighs_it() {
+    let dispatcher = dispatcher([session("s")]);
+    offer(&dispatcher, ReadyRow { ready_at: Timestamp(60_000), ..row("plain", Target::Worker) });
+    offer(&dispatcher, ReadyRow { priority: 9, ready_at: Timestamp(60_001), ..row("urgent", Target::Worker) });
+    offer(&dispatcher, ReadyRow { priority: 0, ready_at: Timestamp(60_000), ..row("fresh-low", Target::Worker) });
+    offer(&dispatcher, ReadyRow { priority: 0, ready_at: Timestamp(-300_000), ..row("old-low", Target::Worker) });
+    assert_eq!(take(&dispatcher, "s", 10), ["old-low", "urgent", "plain", "fresh-low"]);
+}
+
+#[test]
+fn a_session_is_never_handed_more_than_its_capacity() {
+    let dispatcher = dispatcher([Session { capacity: Some(2), ..session("s") }]);
+    for number in 0..5 {
+        offer(&dispatcher, row(&format!("e-{number}"), Target::Worker));
+    }
+    assert_eq!(take(&dispatcher, "s", 10), ["e-0", "e-1"]);
+    assert!(take(&dispatcher, "s", 10).is_empty());
+    dispatcher.withdraw(&row("e-0", Target::Worker).unit);
+    assert_eq!(take(&dispatcher, "s", 10), ["e-2"]);
+}
+
+#[test]
+fn only_a_session_that_fits_takes_a_unit() {
+    let node = || Some(NodeLabel::new("gpu").unwrap());
+    let asked = |version: &str| Some(ContractVersion::new(version).unwrap());
+    let dispatcher = dispatcher([session("plain"), Session { node: node(), ..session("gpu") }]);
+    offer(&dispatcher, ReadyRow { node: node(), ..row("on-gpu", Target::Worker) });
+    offer(&dispatcher, ReadyRow { contract: asked("1.5"), ..row("newer", Target::Worker) });
+    offer(&dispatcher, ReadyRow { queue: QueueName::new("other").unwrap(), ..row("elsewhere", Target::Worker) });
+    offer(&dispatcher, row("module", Target::Module));
+    assert!(take(&dispatcher, "plain", 10).is_empty());
+    assert_eq!(take(&dispatcher, "gpu", 10), ["on-gpu"]);
+    offer(&dispatcher, ReadyRow { contract: asked("1.2"), ..row("older", Target::Worker) });
+    assert_eq!(take(&dispatcher, "plain", 10), ["older"]);
+}
+
+#[test]
+fn an_offer_wakes_exactly_one_poll_that_can_take_it() {
+    let other = Session { queues: vec![QueueName::new("other").unwrap()], ..session("other") };
+    let dispatcher = dispatcher([session("a"), session("b"), other]);
+    let park = |id: &str| dispatcher.park(&SessionId::new(id).unwrap()).unwrap();
+    let (_, mut elsewhere) = park("other");
+    let (first_id, mut first) = park("a");
+    let (_, mut second) = park("b");
+    offer(&dispatcher, row("e", Target::Worker));
+    assert!(first.try_recv().is_ok());
+    assert!(second.try_recv().is_err() && elsewhere.try_recv().is_err());
+    // The woken poll's client has gone: its wake goes to the next.
+    dispatcher.leave(first_id, &SessionId::new("a").unwrap(), true);
+    assert!(second.try_recv().is_ok(), "C036");
+    assert!(elsewhere.try_recv().is_err());
+}
+
+#[test]
+fn a_unit_that_carries_a_loss_runs_beside_no_other_such() {
+    let dispatcher = dispatcher([]);
+    let suspect = |execution| ReadyRow { losses: 1, ..row(execution, Target::Module) };
+    offer(&dispatcher, suspect("first"));
+    offer(&dispatcher, suspect("second"));
+    offer(&dispatcher, row("innocent", Target::Module));
+    let name = |taken: &super::Taken| taken.ready.row.unit.run.execution.to_string();
+    let first = dispatcher.take_for_sandbox(Timestamp(0)).unwrap();
+    let beside = dispatcher.take_for_sandbox(Timestamp(0)).unwrap();
+    assert_eq!((name(&first), name(&beside)), ("first".to_owned(), "innocent".to_owned()));
+    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "both slots are taken");
+    dispatcher.free_slot(&beside);
+    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "the first suspect is in hand");
+    dispatcher.free_slot(&first);
+    assert_eq!(name(&dispatcher.take_for_sandbox(Timestamp(0)).unwrap()), "second");
+}
+
+#[test]
+fn what_is_given_back_is_ready_again_and_told_apart() {
+    let dispatcher = dispatcher([session("s")]);
+    offer(&dispatcher, row("e", Target::Worker));
+    let id = SessionId::new("s").unwrap();
+    let taken = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
+    assert!(dispatcher.give_back(&taken.ready.row.unit, taken.delivery));
+    assert!(!dispatcher.give_back(&taken.ready.row.unit, taken.delivery), "once");
+    let again = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
+    assert_eq!((again.ready.row.attempt, again.ready.row.redelivery), (1, true));
+    assert_ne!(again.delivery, taken.delivery, "no two deliveries share a token");
+}
+
+#[test]
+fn nothing_is_handed_out_before_the_start_or_after_the_end() {
+    let dispatcher = Dispatcher::new(1);
+    offer(&dispatcher, row("e", Target::Module));
+    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none());
+    dispatcher.open();
+    dispatcher.close();
+    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none());
+}
