@@ -151,7 +151,8 @@ fn waits(document: &Value) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_or_done_twice_when_the_server_is_killed_again_and_again() {
-    let (kills, executions) = scale((20, 200), (6, 60));
+    // 200 more before each kill, as most of those before have ended by then.
+    let (kills, executions) = scale((20, 4_000), (6, 60));
     let mut server = Server::start().await;
     let present = Present::of(&server);
     let documents = documents();

@@ -5,8 +5,8 @@
 //! - [`Allowance`]: how much schema one document may hold
 //!
 //! Authors of schemas and of values are not trusted. Patterns run on the linear engine, so look-around is refused;
-//! references stay inside their schema, so nothing is fetched; [`shape`] refuses what would make a check endless;
-//! [`paid`] stops one that is too long. `format` is an annotation, as the standard has it by default.
+//! references stay inside their schema, so nothing is fetched; `shape` refuses what would make a check endless;
+//! `paid` stops one that is too long. `format` is an annotation, as the standard has it by default.
 //!
 //! Absent on purpose: other drafts, `$dynamicRef`, and `$id` below the top.
 
@@ -136,7 +136,7 @@ impl Schema {
         Ok(Self { source: source.clone(), decider, explainer: explain::Explainer::default() })
     }
 
-    /// Returns nothing when `value` fits, else what does not: at most [`explain::VIOLATIONS_MAX`] findings.
+    /// Returns nothing when `value` fits, else what does not: at most `explain::VIOLATIONS_MAX` findings.
     ///
     /// The cost is bounded: milliseconds for what people write, about a second for the worst. Not for a lane.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Violation>> {
