@@ -8,4 +8,4 @@ wasmtime::component::bindgen!({
     },
 });
 
-pub(super) use sandkeep::task::{attempt, log, secrets, types};
+pub(super) use self::sandkeep::task::{attempt, log, secrets, types};
