@@ -18,7 +18,7 @@ use crate::{
         id::{self, RunKey, UnitRef},
         row::{ExecutionKey, KeyRow, Projection},
     },
-    store::{ExecutionQuery, HistoryQuery},
+    store::{self, ExecutionQuery, HistoryQuery},
     workflow::Definition,
 };
 
@@ -432,7 +432,7 @@ fn signal_key(
         scope: format!("signal {} {name} {text}", key.execution),
         request_hash: id::sha256_hex(payload.as_str().as_bytes()),
         seq: 0,
-        expires_at: now.after(Millis(86_400_000)),
+        expires_at: store::key_expires(now),
     })
 }
 
