@@ -48,6 +48,8 @@ pub mod bindings;
 mod error;
 #[cfg(target_arch = "wasm32")]
 pub mod guest;
+#[cfg(any(all(target_arch = "wasm32", feature = "heap"), test))]
+mod heap;
 mod host;
 pub mod log;
 mod macros;
@@ -56,6 +58,11 @@ mod task;
 
 pub use error::TaskError;
 pub use task::{Task, run};
+
+/// The allocator of the module. Without the feature `heap` a module chooses its own.
+#[cfg(all(target_arch = "wasm32", feature = "heap"))]
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap::new();
 
 #[doc(hidden)]
 pub use task::{call, input_schema, output_schema};
