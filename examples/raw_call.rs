@@ -11,7 +11,9 @@ use std::{
 };
 
 use sandkeep::{
-    model::{ExecutionId, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion},
+    model::{
+        ExecutionId, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, id::UnitRef,
+    },
     sandbox::{Attempt, Cancel, Config, Info, Progress, Sandbox},
 };
 use wasmtime::{
@@ -72,16 +74,12 @@ async fn sandboxed(bytes: &[u8]) -> Result<Vec<Duration>, Failure> {
     let tenant = TenantId::default_tenant();
     let module = sandbox.inspect(&tenant, bytes.to_vec().into()).await?.module;
     let info = Info {
-        tenant,
-        execution: ExecutionId::new("e")?,
-        run: 1,
+        unit: UnitRef { run: RunKey { tenant, execution: ExecutionId::new("e")?, run: 1 }, unit: UnitKey::new("u")? },
         workflow: WorkflowName::new("w")?,
         workflow_version: WorkflowVersion::new("1")?,
-        unit: UnitKey::new("u")?,
         task: TaskName::new("core.echo")?,
         attempt: 1,
         redelivery: false,
-        idempotency_key: "k".to_owned(),
         deadline: None,
     };
     let input = Payload::parse(INPUT.as_bytes())?;

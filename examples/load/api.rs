@@ -57,6 +57,17 @@ impl Api {
         }
     }
 
+    /// Returns how much later than due the only timer of an execution fired, in milliseconds.
+    pub async fn lateness_ms(&self, id: &str) -> Result<f64, Failure> {
+        let history: Value = serde_json::from_slice(&self.get(&format!("executions/{id}/history")).await?)?;
+        let events = history["events"].as_array().ok_or("a history has events")?;
+        let number = |kind: &str, field: &str| {
+            let event = events.iter().find(|event| event["type"] == kind);
+            event.and_then(|event| event[field].as_f64()).ok_or_else(|| format!("execution {id}: no {field} in {kind}"))
+        };
+        Ok(number("TimerFired", "at_ms")? - number("TimerStarted", "due_at_ms")?)
+    }
+
     /// Returns how many commits the server has made.
     pub async fn commits(&self) -> Result<u64, Failure> {
         let text = self.get("metrics").await?;

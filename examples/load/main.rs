@@ -3,6 +3,7 @@
 //!     cargo run --release --example load -- --binary target/release/sandkeep
 //!
 //! - `drive`: closed loops of executions, counted while a window is open
+//! - `timers`: many timers due close together, and how late they fire
 //! - `sleepers`: executions that sleep, and the server's memory and start with them
 //! - `process`: a server of its own, and what the kernel says of one
 //! - `flush`: how long this disk takes to flush, beside which every figure must be read
@@ -15,6 +16,7 @@ mod drive;
 mod flush;
 mod process;
 mod sleepers;
+mod timers;
 
 use std::{
     io::{self, Write},
@@ -64,6 +66,9 @@ struct Arguments {
     /// How long the load runs before it is measured
     #[arg(long, default_value_t = 2)]
     warm: u64,
+    /// How many timers are due within five seconds
+    #[arg(long, default_value_t = 10_000)]
+    timers: usize,
     /// How many executions sleep
     #[arg(long, default_value_t = 100_000)]
     sleepers: usize,
@@ -81,12 +86,17 @@ enum Scenario {
     Single,
     /// A hundred steps side by side
     Fan,
+    /// Timers that are due close together
+    Timers,
     /// Executions that sleep
     Sleep,
 }
 
 /// How many steps a fan has.
 const FAN_STEPS: usize = 100;
+
+/// Within which all timers are due.
+const TIMERS_WITHIN: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -115,7 +125,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
     if arguments.server.is_none() && arguments.binary.is_none() {
         return Ok(());
     }
-    let all = [Scenario::Chain, Scenario::Single, Scenario::Fan, Scenario::Sleep];
+    let all = [Scenario::Chain, Scenario::Single, Scenario::Fan, Scenario::Timers, Scenario::Sleep];
     let chosen = if arguments.scenarios.is_empty() { &all[..] } else { &arguments.scenarios };
     for scenario in chosen {
         let dir = tempfile::tempdir_in(&parent)?;
@@ -136,6 +146,10 @@ async fn measure(arguments: &Arguments, scenario: Scenario, server: &mut Server)
         Scenario::Chain => ("chain", arguments.steps, 64),
         Scenario::Single => ("single", 1, 256),
         Scenario::Fan => ("fan", FAN_STEPS, 4),
+        Scenario::Timers => {
+            let line = timers::measure(&Api::new(server.url())?, arguments.timers, TIMERS_WITHIN).await?;
+            return Ok(serde_json::to_string(&line)?);
+        }
         Scenario::Sleep => return Ok(serde_json::to_string(&sleepers::measure(server, arguments.sleepers).await?)?),
     };
     let load = drive::Load {

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    App, Error, ErrorCode, contracts, cursor, present,
+    App, Error, ErrorCode, contracts, cursor,
+    lane::First,
+    present,
     view::{
         EventView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, HistoryPage, HistoryRequest,
         LogView, Page, PageRequest, SignalAccepted, StartRequest, UnitView,
@@ -67,7 +69,9 @@ impl App {
             request_hash,
             start_at: delay.filter(|delay| delay.0 > 0).map(|delay| app.clock.now().after(delay)),
         });
-        let answer = app.ask(key, None, command, Some(definition.clone()), Vec::new()).await;
+        let new_id = request.execution_id.is_none() && idempotency_key.is_none();
+        let first = First { definition: definition.clone(), new_id };
+        let answer = app.ask(key, None, command, Some(first), Vec::new()).await;
         let created = match answer {
             Ok(Answer::Started { created }) => created,
             Ok(_) => return Err(Error::internal("a start was answered as something else")),

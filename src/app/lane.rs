@@ -62,12 +62,21 @@ pub(super) struct Ask {
 
 /// What is asked.
 pub(super) enum What {
-    /// A command on one run; the definition comes with a start.
-    Command(Box<Command>, Option<u32>, Option<Arc<Definition>>),
+    /// A command on one run.
+    Command(Box<Command>, Option<u32>, Option<First>),
     /// A look at the committed state.
     Read(Reader),
     /// Put the rows that the state must have.
     Repair,
+}
+
+/// What comes with a start.
+#[derive(Clone)]
+pub(super) struct First {
+    /// The document to run.
+    pub(super) definition: Arc<Definition>,
+    /// Whether the id was just made by the server: then there is nothing to load.
+    pub(super) new_id: bool,
 }
 
 /// A lane's door.
@@ -147,11 +156,11 @@ impl Inner {
         key: ExecutionKey,
         run: Option<u32>,
         command: Command,
-        definition: Option<Arc<Definition>>,
+        first: Option<First>,
         logs: Vec<LogLine>,
     ) -> Result<Answer, Error> {
         let (reply, answer) = oneshot::channel();
-        self.lanes.send(Ask { key, what: What::Command(Box::new(command), run, definition), reply: Some(reply), logs });
+        self.lanes.send(Ask { key, what: What::Command(Box::new(command), run, first), reply: Some(reply), logs });
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 
@@ -270,7 +279,8 @@ impl Lane {
 
     /// The states that `asks` need and the cache misses.
     fn missing(&self, asks: &VecDeque<Ask>) -> Vec<ExecutionKey> {
-        let keys = asks.iter().map(|ask| &ask.key).filter(|key| !self.states.contains(key));
+        let keys = asks.iter().filter(|ask| !ask.what.has_new_id()).map(|ask| &ask.key);
+        let keys = keys.filter(|key| !self.states.contains(key));
         let mut seen = HashSet::new();
         keys.filter(|key| seen.insert(*key)).cloned().collect()
     }
@@ -331,8 +341,8 @@ impl Lane {
                 None
             }
             What::Repair => self.repair(key, stage),
-            What::Command(command, run, definition) => {
-                let ask = Ask { key, what: What::Command(command, run, definition), reply, logs };
+            What::Command(command, run, first) => {
+                let ask = Ask { key, what: What::Command(command, run, first), reply, logs };
                 self.command(ask, stage).await
             }
         }
@@ -364,14 +374,16 @@ impl Lane {
     }
 
     async fn command(&mut self, ask: Ask, stage: Option<&mut Box<Stage>>) -> Option<Box<Stage>> {
-        let Ask { key, what: What::Command(command, run, definition), reply, logs } = ask else { return None };
-        let again = What::Command(command.clone(), run, definition.clone());
+        let Ask { key, what: What::Command(command, run, first), reply, logs } = ask else { return None };
+        // Decided again, it is looked for: who was first has the id.
+        let looked_for = first.clone().map(|first| First { new_id: false, ..first });
+        let again = What::Command(command.clone(), run, looked_for);
         if let Some(answer) = self.answered_before(&key, &command, stage.as_deref().map(|stage| &**stage)).await {
             answer_now(reply, answer);
             return None;
         }
         if !self.states.contains(&key)
-            && let Some(definition) = definition
+            && let Some(First { definition, .. }) = first
         {
             let run = RunKey { tenant: key.tenant.clone(), execution: key.execution.clone(), run: 1 };
             self.states.insert(key.clone(), Entry::new(Execution::new(run, &definition.plan), definition));
@@ -578,6 +590,12 @@ impl Lane {
             tokio::time::sleep(AGAIN_AFTER).await;
             app.lanes.send(ask);
         });
+    }
+}
+
+impl What {
+    fn has_new_id(&self) -> bool {
+        matches!(self, What::Command(_, _, Some(First { new_id: true, .. })))
     }
 }
 

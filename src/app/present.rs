@@ -126,7 +126,7 @@ pub(super) fn unit(execution: &Execution, definition: &Definition, index: StepIn
         error: more.and_then(|more| more.error.as_ref()).map(failure),
         last_error: more.and_then(|more| more.last_error.as_ref()).map(failure),
         progress: more.and_then(|more| more.progress.clone()),
-        idempotency_key: is_task.then(|| engine::idempotency_key(&execution.key, key)),
+        idempotency_key: is_task.then(|| UnitRef { run: execution.key.clone(), unit: key.clone() }.idempotency_key()),
         scheduled_at_ms: millis(unit.scheduled_at),
         dispatched_at_ms: millis(served.and_then(|served| served.dispatched_at_ms)),
         deadline_ms: None,

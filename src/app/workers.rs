@@ -12,7 +12,7 @@ use super::{
     },
 };
 use crate::{
-    engine::{Answer, Command, Report, idempotency_key},
+    engine::{Answer, Command, Report},
     model::{
         ContractVersion, Delivery, Failure, NodeLabel, Payload, QueueName, Served, SessionId, TaskName, TenantId,
         Timestamp, WorkerId,
@@ -186,7 +186,7 @@ impl App {
             task_name: row.task.to_string(),
             contract_version: row.contract.as_ref().map_or_else(|| "*".to_owned(), ToString::to_string),
             input: taken.ready.input.clone(),
-            idempotency_key: idempotency_key(&row.unit.run, &row.unit.unit),
+            idempotency_key: row.unit.idempotency_key(),
             attempt: row.attempt,
             redelivery: row.redelivery,
             deadline_ms: Some(taken.deadline.0),

@@ -10,8 +10,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     clock::Clock,
     model::{
-        ExecutionId, Failure, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion,
-        facts::TaskSpec, row::LogLine,
+        ExecutionId, Failure, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion,
+        facts::TaskSpec, id::UnitRef, row::LogLine,
     },
     sandbox::{self, Attempt, Cancel, Closed, Finished, Info, Inspected, Progress, Rejected, Sandbox},
 };
@@ -126,17 +126,17 @@ pub(super) async fn run(args: Run) -> Result<(), Error> {
 /// What the task is told of its execution: there is none, so that the names say so.
 fn info(task: TaskName, attempt: u32, timeout: Millis) -> Result<Info, Error> {
     let odd = |error: crate::model::Invalid| Error::Server(error.into());
+    let execution = ExecutionId::new("module-run").map_err(odd)?;
     Ok(Info {
-        tenant: TenantId::default_tenant(),
-        execution: ExecutionId::new("module-run").map_err(odd)?,
-        run: 1,
+        unit: UnitRef {
+            run: RunKey { tenant: TenantId::default_tenant(), execution, run: 1 },
+            unit: UnitKey::new("run").map_err(odd)?,
+        },
         workflow: WorkflowName::new("module-run").map_err(odd)?,
         workflow_version: WorkflowVersion::new("1").map_err(odd)?,
-        unit: UnitKey::new("run").map_err(odd)?,
         task,
         attempt,
         redelivery: false,
-        idempotency_key: "module-run/1/run".to_owned(),
         deadline: Some(Clock::system().now().after(timeout)),
     })
 }

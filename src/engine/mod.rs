@@ -31,7 +31,7 @@ mod tests;
 pub use command::{Command, Lost, Refusal, Report, Signal, Start};
 pub use decision::{Answer, Decision, Effect};
 pub use query::{QueryError, query};
-pub use rows::{idempotency_key, rows_of, stopping};
+pub use rows::{rows_of, stopping};
 pub use waiting_for::waiting_for;
 
 use crate::{

@@ -3,7 +3,7 @@
 use crate::{
     model::{
         Execution, Payload, StepIndex, Timestamp, UnitStatus,
-        id::{RunKey, UnitKey, UnitRef, sha256_hex},
+        id::{UnitKey, UnitRef},
         row::{ReadyRow, TimerRow},
     },
     workflow::{Definition, Kind},
@@ -67,10 +67,4 @@ pub fn stopping(execution: &Execution, definition: &Definition) -> Vec<(UnitKey,
         unit.status == UnitStatus::Scheduled && unit.more().is_some_and(|more| more.stopping)
     });
     told.map(|index| (definition.plan.step(index).unit.clone(), execution.unit(index).attempt)).collect()
-}
-
-/// Returns the idempotency key of a unit: the same for every attempt and delivery of it in its run, and for no other.
-pub fn idempotency_key(run: &RunKey, unit: &UnitKey) -> String {
-    let name = format!("{}/{}/{}/{}", run.tenant, run.execution, run.run, unit);
-    sha256_hex(name.as_bytes())["sha256:".len()..][..32].to_owned()
 }

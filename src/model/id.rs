@@ -280,14 +280,17 @@ impl Digest {
 
 /// Returns `sha256:` and the hexadecimal digest of `bytes`.
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex(&sha256(bytes)))
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
     use sha2::Digest as _;
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(71);
-    text.push_str("sha256:");
-    for byte in sha2::Sha256::digest(bytes) {
-        write!(text, "{byte:02x}").expect("a string takes what is written");
-    }
-    text
+    sha2::Sha256::digest(bytes).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(value.into(), 16).expect("half a byte is one digit");
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// One handing-over of an attempt: 16 random bytes, shown as 32 hexadecimal digits.
@@ -349,6 +352,15 @@ pub struct UnitRef {
     pub run: RunKey,
     /// The unit in its run.
     pub unit: UnitKey,
+}
+
+impl UnitRef {
+    /// Returns the idempotency key: the same for every attempt and delivery of the unit, and for no other unit.
+    pub fn idempotency_key(&self) -> String {
+        let Self { run, unit } = self;
+        let name = format!("{}/{}/{}/{unit}", run.tenant, run.execution, run.run);
+        hex(&sha256(name.as_bytes())[..16])
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::{
-    ExecutionId, Failure, Millis, Payload, TaskName, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
-    delivery::Usage, row::LogLine,
+    Failure, Millis, Payload, TaskName, Timestamp, WorkflowName, WorkflowVersion, delivery::Usage, id::UnitRef,
+    row::LogLine,
 };
 
 use super::{Cancel, Limits};
@@ -29,26 +29,18 @@ pub struct Attempt {
 /// What a guest may know of the attempt that it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// The owner.
-    pub tenant: TenantId,
-    /// The execution.
-    pub execution: ExecutionId,
-    /// Its generation, from 1.
-    pub run: u32,
+    /// The unit, and with it the owner and the execution.
+    pub unit: UnitRef,
     /// The workflow.
     pub workflow: WorkflowName,
     /// Its version.
     pub workflow_version: WorkflowVersion,
-    /// The unit.
-    pub unit: UnitKey,
     /// The task.
     pub task: TaskName,
     /// The attempt, from 1.
     pub attempt: u32,
     /// Whether an earlier delivery of it cannot be ruled out.
     pub redelivery: bool,
-    /// The same for all attempts at the unit of the run.
-    pub idempotency_key: String,
     /// When it is cut off.
     pub deadline: Option<Timestamp>,
 }

@@ -33,7 +33,7 @@ pub(super) async fn run(
     progress: Progress,
 ) -> Finished {
     let began = Instant::now();
-    let (unit, attempt) = (info.unit.clone(), info.attempt);
+    let (unit, attempt) = (info.unit.unit.clone(), info.attempt);
     let mut store = store(&module, State::new(env, Arc::clone(&control), &limits, Some(info), progress), &limits);
     let called = guarded(&control, call_run(&module, &mut store, input.as_str())).await;
     let state = store.into_data();

@@ -134,7 +134,7 @@ impl Sandbox {
             return Ok(Finished::early(outcome::of_large_input(input_bytes, limits.input_bytes), input_bytes));
         }
         let Attempt { info, input, wall, progress, cancel, .. } = attempt;
-        let tenant = info.tenant.clone();
+        let tenant = info.unit.run.tenant.clone();
         let call = call::run(
             Arc::clone(&self.0.env),
             Arc::clone(cancel.control()),

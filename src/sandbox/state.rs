@@ -64,7 +64,7 @@ impl State {
         let Some(info) = &self.info else { return };
         self.logs.push(LogLine {
             at_ms: (self.env.clock)(),
-            unit: info.unit.clone(),
+            unit: info.unit.unit.clone(),
             attempt: info.attempt,
             level,
             message: logs::message_of(message),

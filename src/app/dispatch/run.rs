@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::dispatcher::Taken;
 use crate::{
     app::{Error, Inner, contracts, counters::count},
-    engine::{Answer, Command, Report, idempotency_key},
+    engine::{Answer, Command, Report},
     model::{Digest, Failure, Payload, Served, code, delivery::Usage, row::LogLine},
     sandbox,
     store::{InHand, NotePut},
@@ -77,16 +77,12 @@ impl Inner {
         }
         let attempt = sandbox::Attempt {
             info: sandbox::Info {
-                tenant: row.unit.run.tenant.clone(),
-                execution: row.unit.run.execution.clone(),
-                run: row.unit.run.run,
+                unit: row.unit.clone(),
                 workflow: row.workflow.clone(),
                 workflow_version: row.workflow_version.clone(),
-                unit: row.unit.unit.clone(),
                 task: row.task.clone(),
                 attempt: row.attempt,
                 redelivery: row.redelivery,
-                idempotency_key: idempotency_key(&row.unit.run, &row.unit.unit),
                 deadline: Some(taken.deadline),
             },
             input: taken.ready.input.clone(),

@@ -11,17 +11,18 @@ impl attempt::Host for Host<'_> {
     fn current(&mut self) -> attempt::Info {
         // `describe` is called outside any attempt; what it could learn here is nothing.
         let Some(info) = &self.state.info else { return nothing() };
+        let run = &info.unit.run;
         attempt::Info {
-            tenant: info.tenant.to_string(),
-            execution_id: info.execution.to_string(),
-            run: info.run,
+            tenant: run.tenant.to_string(),
+            execution_id: run.execution.to_string(),
+            run: run.run,
             workflow: info.workflow.to_string(),
             workflow_version: info.workflow_version.to_string(),
-            unit: info.unit.to_string(),
+            unit: info.unit.unit.to_string(),
             task: info.task.to_string(),
             attempt: info.attempt,
             redelivery: info.redelivery,
-            idempotency_key: info.idempotency_key.clone(),
+            idempotency_key: info.unit.idempotency_key(),
             deadline_ms: info.deadline.and_then(|deadline| u64::try_from(deadline.0).ok()),
         }
     }

@@ -9,7 +9,8 @@ mod uploads;
 use bytes::Bytes;
 
 use crate::model::{
-    ExecutionId, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, code::Code,
+    ExecutionId, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, code::Code,
+    id::UnitRef,
 };
 
 use super::{Attempt, Cancel, Config, Finished, Info, Limits, Module, Progress, Rejected, Sandbox};
@@ -33,16 +34,15 @@ fn tenant(name: &str) -> TenantId {
 
 fn info(owner: &str) -> Info {
     Info {
-        tenant: tenant(owner),
-        execution: ExecutionId::new("e-1").unwrap(),
-        run: 1,
+        unit: UnitRef {
+            run: RunKey { tenant: tenant(owner), execution: ExecutionId::new("e-1").unwrap(), run: 1 },
+            unit: UnitKey::new("step").unwrap(),
+        },
         workflow: WorkflowName::new("w").unwrap(),
         workflow_version: WorkflowVersion::new("1").unwrap(),
-        unit: UnitKey::new("step").unwrap(),
         task: TaskName::new("test").unwrap(),
         attempt: 1,
         redelivery: false,
-        idempotency_key: "k".to_owned(),
         deadline: None,
     }
 }

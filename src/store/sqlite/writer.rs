@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior, hooks::Wal};
 
 use super::{
     classes::Classes,
@@ -53,17 +53,17 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(
-        connection: Connection,
+        mut connection: Connection,
         counters: Arc<Counters>,
         (path, lock): (&Path, Lock),
         (log_bytes, max_bytes): (u64, Option<u64>),
     ) -> Result<Self, Error> {
-        let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let log = Log::watch(&mut connection, log_bytes)?;
         Ok(Self {
             connection: Some(connection),
             classes: Classes::default(),
             counters,
-            log: Log { page_bytes: page_bytes.into(), bring_in_bytes: log_bytes, next_try_bytes: log_bytes },
+            log,
             path: path.to_owned(),
             max_bytes,
             _lock: lock,
@@ -143,6 +143,8 @@ impl Hand for Writer {
 /// Keeps the write-ahead log short. Done after a commit was answered, so that it is at most the next one that waits.
 struct Log {
     page_bytes: u64,
+    /// How many pages the log had after the last commit.
+    pages: Arc<AtomicU64>,
     /// The log is brought into the database from here on.
     bring_in_bytes: u64,
     /// Where the next try is made: a reader can hold up the last one.
@@ -150,6 +152,18 @@ struct Log {
 }
 
 impl Log {
+    /// Has the log's length told with each commit, which asking would cost more than.
+    fn watch(connection: &mut Connection, bring_in_bytes: u64) -> Result<Self, rusqlite::Error> {
+        let page_bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        let pages = Arc::new(AtomicU64::new(0));
+        let told = Arc::clone(&pages);
+        connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            told.store(u64::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(Self { page_bytes: page_bytes.into(), pages, bring_in_bytes, next_try_bytes: bring_in_bytes })
+    }
+
     fn bound(&mut self, connection: &Connection) {
         if let Err(error) = self.try_bound(connection) {
             tracing::warn!(error = &error as &dyn std::error::Error, "failed to bring the log into the database");
@@ -157,12 +171,12 @@ impl Log {
     }
 
     fn try_bound(&mut self, connection: &Connection) -> Result<(), rusqlite::Error> {
-        let state = checkpoint(connection, LOOK)?;
-        let bytes = state.pages * self.page_bytes;
-        if bytes < self.bring_in_bytes {
+        if self.pages.load(Ordering::Relaxed) * self.page_bytes < self.bring_in_bytes {
             self.next_try_bytes = self.bring_in_bytes;
             return Ok(());
         }
+        let state = checkpoint(connection, LOOK)?;
+        let bytes = state.pages * self.page_bytes;
         // A log that is brought in whole begins anew with the next transaction, unless a reader still looks at it.
         if state.brought_in == state.pages || bytes < self.next_try_bytes {
             return Ok(());
