@@ -33,7 +33,7 @@ const WAIT_MS_MAX: u64 = 300_000;
 const LABELS_MAX: usize = 32;
 const LABEL_BYTES_MAX: usize = 256;
 /// The longest `Idempotency-Key`.
-const KEY_BYTES_MAX: usize = 256;
+const KEY_BYTES_MAX: usize = 255;
 /// The longest reason of a cancel.
 const REASON_BYTES_MAX: usize = 1_024;
 
@@ -46,6 +46,7 @@ impl App {
         idempotency_key: Option<&str>,
     ) -> Result<ExecutionStarted, Error> {
         let app = &self.inner;
+        idempotency_key.map(check_key).transpose()?;
         let name = WorkflowName::new(&request.workflow)?;
         let id = execution_id(tenant, &request, idempotency_key)?;
         check_labels(&request.labels)?;
@@ -113,23 +114,12 @@ impl App {
         page: PageRequest,
     ) -> Result<Page<ExecutionSummary>, Error> {
         let app = &self.inner;
-        let limit = cursor::limit(&page);
-        let after = match &page.cursor {
-            Some(cursor) => {
-                let [at, id] = app.cursors.open("executions", tenant, cursor)?;
-                let at = at.parse().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?;
-                Some((Timestamp(at), ExecutionId::new(id)?))
-            }
-            None => None,
-        };
-        let query = execution_query(filter, after, limit + 1)?;
-        let mut rows = app.store.list_executions(tenant, query).await?;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next_cursor = rows.last().filter(|_| more).map(|row| {
-            app.cursors.seal("executions", tenant, &[row.created_at.0.to_string(), row.run.execution.to_string()])
-        });
-        Ok(Page { items: rows.iter().map(summary).collect(), next_cursor })
+        let pager = app.cursors.page("executions", tenant, &page);
+        let after = pager.after(|[at, id]| Ok((Timestamp(cursor::number(&at)?), ExecutionId::new(id)?)))?;
+        let query = execution_query(filter, after, pager.reads())?;
+        let rows = app.store.list_executions(tenant, query).await?;
+        let page = pager.cut(rows, |row| [row.created_at.0.to_string(), row.run.execution.to_string()]);
+        Ok(page.map(|row| summary(&row)))
     }
 
     /// Returns the state of an execution.
@@ -157,29 +147,23 @@ impl App {
     ) -> Result<Page<(String, UnitView)>, Error> {
         let app = &self.inner;
         let id = ExecutionId::new(id)?;
-        let limit = cursor::limit(&page);
         let list = format!("units {id}");
-        let first = match &page.cursor {
-            Some(cursor) => {
-                let [at] = app.cursors.open(&list, tenant, cursor)?;
-                at.parse::<usize>().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?
-            }
-            None => 0,
-        };
+        let pager = app.cursors.page(&list, tenant, &page);
+        let first = pager.after(|[at]| cursor::number::<usize>(&at))?.unwrap_or(0);
+        let reads = pager.reads();
         let read = move |execution: &crate::model::Execution, definition: &Arc<Definition>| {
-            let shown = definition.plan.indexes().skip(first).take(limit).map(|index| {
-                (present::unit_ref(execution, definition, index), present::unit(execution, definition, index))
+            let indexes = definition.plan.indexes().enumerate().skip(first).take(reads);
+            let units = indexes.map(|(at, index)| {
+                (at, present::unit_ref(execution, definition, index), present::unit(execution, definition, index))
             });
-            (shown.collect::<Vec<_>>(), execution.units.len() > first.saturating_add(limit))
+            units.collect::<Vec<_>>()
         };
-        let (units, more) = app.read(tenant, &id, read).await?.ok_or_else(|| not_found(&id))?;
-        let items = units.into_iter().map(|(unit_ref, mut view)| {
+        let units = app.read(tenant, &id, read).await?.ok_or_else(|| not_found(&id))?;
+        let page = pager.cut(units, |(at, ..)| [(at + 1).to_string()]);
+        Ok(page.map(|(_, unit_ref, mut view)| {
             present::fill_held(&mut view, app.dispatch.held(&unit_ref));
             (unit_ref.unit.to_string(), view)
-        });
-        let items: Vec<_> = items.collect();
-        let next_cursor = more.then(|| app.cursors.seal(&list, tenant, &[(first + items.len()).to_string()]));
-        Ok(Page { items, next_cursor })
+        }))
     }
 
     /// Returns one unit whole.
@@ -294,6 +278,7 @@ impl App {
         idempotency_key: Option<&str>,
     ) -> Result<SignalAccepted, Error> {
         let app = &self.inner;
+        idempotency_key.map(check_key).transpose()?;
         let key = self.execution_key(tenant, id)?;
         check_size("the payload", &payload, app.settings.limits.payload_bytes)?;
         let unknown =
@@ -304,7 +289,7 @@ impl App {
         let schema = definition.signals.get(&name).ok_or_else(|| unknown(name.as_str()))?;
         contracts::check_request(schema.as_ref(), &payload.to_value(), "the payload of the signal")?;
         app.lanes.has_room(&key)?;
-        let kept = idempotency_key.map(|text| signal_key(app.clock.now(), &key, &name, &payload, text)).transpose()?;
+        let kept = idempotency_key.map(|text| signal_key(app.clock.now(), &key, &name, &payload, text));
         let signal = engine::Signal {
             name: name.clone(),
             payload,
@@ -402,7 +387,6 @@ fn execution_id(tenant: &TenantId, request: &StartRequest, key: Option<&str>) ->
     match (&request.execution_id, key) {
         (Some(id), _) => Ok(ExecutionId::from_client(id)?),
         (None, Some(key)) => {
-            check_key(key)?;
             let digest = id::sha256_hex(format!("{tenant}\n{key}").as_bytes());
             Ok(ExecutionId::new(format!("key-{}", &digest["sha256:".len()..][..40]))?)
         }
@@ -425,15 +409,14 @@ fn signal_key(
     name: &SignalName,
     payload: &Payload,
     text: &str,
-) -> Result<KeyRow, Error> {
-    check_key(text)?;
-    Ok(KeyRow {
+) -> KeyRow {
+    KeyRow {
         tenant: key.tenant.clone(),
         scope: format!("signal {} {name} {text}", key.execution),
         request_hash: id::sha256_hex(payload.as_str().as_bytes()),
         seq: 0,
         expires_at: store::key_expires(now),
-    })
+    }
 }
 
 fn check_size(what: &str, payload: &Payload, bytes_max: usize) -> Result<(), Error> {
@@ -507,4 +490,25 @@ fn event_json(run: u32, event: &StoredEvent) -> String {
     let fields = event.fields.strip_prefix('{').unwrap_or("}");
     let comma = if fields.starts_with('}') { "" } else { "," };
     format!(r#"{{"seq":{},"run":{run},"at_ms":{},"type":"{}"{comma}{fields}"#, event.seq, event.at.0, event.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_short_and_can_be_read() {
+        let long = "k".repeat(256);
+        for (key, good) in [
+            ("order-7", true),
+            ("a b", true),
+            (&long[1..], true),
+            (&long, false),
+            ("", false),
+            ("a\nb", false),
+            ("\u{e9}", false),
+        ] {
+            assert_eq!(check_key(key).is_ok(), good, "{key:?}");
+        }
+    }
 }

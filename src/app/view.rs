@@ -119,6 +119,13 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// Returns the same page with its rows made into something else.
+    pub fn map<U>(self, make: impl FnMut(T) -> U) -> Page<U> {
+        Page { items: self.items.into_iter().map(make).collect(), next_cursor: self.next_cursor }
+    }
+}
+
 /// How much of a list is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct PageRequest {

@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge,
     answer::{Answer, created, json, payload},
-    caller::{IdempotencyKey, Segments, Tenant},
+    caller::{IdempotencyKey, Subject, Tenant},
     envelope::Strict,
     query::{FromQuery, Given, PageQuery, Query},
 };
@@ -125,9 +125,7 @@ async fn list_executions(State(app): State<App>, Tenant(tenant): Tenant, Query(q
     responses((status = 200, body = ExecutionView))
 )]
 async fn find_execution(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
+    Subject { app, tenant, id }: Subject,
     _: Query<()>,
 ) -> Answer {
     json(StatusCode::OK, &app.find_execution(&tenant, &id).await?)
@@ -139,9 +137,7 @@ async fn find_execution(
     responses((status = 200, body = serde_json::Value))
 )]
 async fn find_result(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
+    Subject { app, tenant, id }: Subject,
     _: Query<()>,
 ) -> Answer {
     Ok(payload(&app.find_result(&tenant, &id).await?))

@@ -8,7 +8,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge,
     answer::{Answer, json},
-    caller::{Segments, Tenant},
+    caller::{Segments, Subject, Tenant},
     query::{PageQuery, Query},
 };
 use crate::app::{App, PageRequest, UnitView, Units};
@@ -32,9 +32,7 @@ struct UnitPage {
     responses((status = 200, body = UnitPage))
 )]
 async fn list_units(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
+    Subject { app, tenant, id }: Subject,
     Query(page): Query<PageRequest>,
 ) -> Answer {
     let page = app.list_units(&tenant, &id, page).await?;
