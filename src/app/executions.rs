@@ -403,13 +403,7 @@ fn check_key(key: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn signal_key(
-    now: Timestamp,
-    key: &ExecutionKey,
-    name: &SignalName,
-    payload: &Payload,
-    text: &str,
-) -> KeyRow {
+fn signal_key(now: Timestamp, key: &ExecutionKey, name: &SignalName, payload: &Payload, text: &str) -> KeyRow {
     KeyRow {
         tenant: key.tenant.clone(),
         scope: format!("signal {} {name} {text}", key.execution),

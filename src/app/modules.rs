@@ -101,8 +101,7 @@ impl App {
             Ok((Timestamp(cursor::number(&at)?), ModuleName::new(name)?, Digest::new(digest)?))
         })?;
         let rows = app.store.list_modules(tenant, None, after, pager.reads()).await?;
-        let page =
-            pager.cut(rows, |row| [row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()]);
+        let page = pager.cut(rows, |row| [row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()]);
         Ok(page.map(|row| self.module_view(tenant, row)))
     }
 

@@ -2,12 +2,7 @@
 
 use crate::{app::view::ExecutionSummary, model::Timestamp};
 
-use super::{
-    Error,
-    client::To,
-    listing::Listing,
-    start,
-};
+use super::{Error, client::To, listing::Listing, start};
 
 /// Lists executions, newest first
 #[derive(Debug, clap::Args)]

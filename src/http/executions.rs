@@ -124,10 +124,7 @@ async fn list_executions(State(app): State<App>, Tenant(tenant): Tenant, Query(q
     get, path = "/v1/executions/{id}", tag = "executions", params(("id" = String, Path)),
     responses((status = 200, body = ExecutionView))
 )]
-async fn find_execution(
-    Subject { app, tenant, id }: Subject,
-    _: Query<()>,
-) -> Answer {
+async fn find_execution(Subject { app, tenant, id }: Subject, _: Query<()>) -> Answer {
     json(StatusCode::OK, &app.find_execution(&tenant, &id).await?)
 }
 
@@ -136,10 +133,7 @@ async fn find_execution(
     get, path = "/v1/executions/{id}/result", tag = "executions", params(("id" = String, Path)),
     responses((status = 200, body = serde_json::Value))
 )]
-async fn find_result(
-    Subject { app, tenant, id }: Subject,
-    _: Query<()>,
-) -> Answer {
+async fn find_result(Subject { app, tenant, id }: Subject, _: Query<()>) -> Answer {
     Ok(payload(&app.find_result(&tenant, &id).await?))
 }
 

@@ -90,11 +90,7 @@ struct EventSchema {
         (String = "text/event-stream", example = "id: 1\ndata: {\"seq\":1,\"run\":1,\"at_ms\":0,\"type\":\"WorkflowCreated\"}\n\n")
     )))
 )]
-async fn find_history(
-    subject: Subject,
-    Query(query): Query<HistoryQuery>,
-    LastEventId(last): LastEventId,
-) -> Answer {
+async fn find_history(subject: Subject, Query(query): Query<HistoryQuery>, LastEventId(last): LastEventId) -> Answer {
     let request = HistoryRequest {
         run: query.run,
         after_seq: query.after_seq.unwrap_or(0),

@@ -111,9 +111,6 @@ impl FromQuery for WaitQuery {
     get, path = "/v1/executions/{id}/wait", tag = "executions", params(("id" = String, Path), WaitQuery),
     responses((status = 200, body = ExecutionView))
 )]
-async fn wait_execution(
-    Subject { app, tenant, id }: Subject,
-    Query(query): Query<WaitQuery>,
-) -> Answer {
+async fn wait_execution(Subject { app, tenant, id }: Subject, Query(query): Query<WaitQuery>) -> Answer {
     json(StatusCode::OK, &app.wait_execution(&tenant, &id, query.timeout_ms).await?)
 }

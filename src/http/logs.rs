@@ -73,11 +73,7 @@ struct Logs {
         (String = "text/event-stream", example = "id: 1\ndata: {\"id\":1,\"level\":\"info\",\"message\":\"hello\"}\n\n")
     )))
 )]
-async fn list_logs(
-    subject: Subject,
-    Query(query): Query<LogQuery>,
-    LastEventId(last): LastEventId,
-) -> Answer {
+async fn list_logs(subject: Subject, Query(query): Query<LogQuery>, LastEventId(last): LastEventId) -> Answer {
     let after = query.after.unwrap_or(0);
     if query.follow == Some(true) {
         let draining = subject.app.draining();

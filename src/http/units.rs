@@ -31,10 +31,7 @@ struct UnitPage {
     get, path = "/v1/executions/{id}/units", tag = "executions", params(("id" = String, Path), PageQuery),
     responses((status = 200, body = UnitPage))
 )]
-async fn list_units(
-    Subject { app, tenant, id }: Subject,
-    Query(page): Query<PageRequest>,
-) -> Answer {
+async fn list_units(Subject { app, tenant, id }: Subject, Query(page): Query<PageRequest>) -> Answer {
     let page = app.list_units(&tenant, &id, page).await?;
     json(StatusCode::OK, &UnitPage { units: Units(page.items), next_cursor: page.next_cursor })
 }
