@@ -32,6 +32,7 @@ mod workers;
 mod workflows;
 mod writer;
 
+pub use dispatch::token::Tokens;
 pub use error::{Error, ErrorCode};
 pub use key::{KeyError, Purpose, ServerKey};
 pub use view::*;
