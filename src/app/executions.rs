@@ -5,27 +5,22 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     App, Error, ErrorCode, contracts, cursor, present,
     view::{
-        EventView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, HistoryPage, HistoryRequest,
-        LogView, Page, PageRequest, SignalAccepted, StartRequest, UnitView,
+        ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, Page, PageRequest, SignalAccepted,
+        StartRequest, UnitView,
     },
 };
 use crate::{
     engine::{self, Answer, Command, QueryError},
     model::{
-        ExecutionId, Millis, Payload, SignalName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName,
-        WorkflowVersion,
+        ExecutionId, Millis, Payload, SignalName, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
         execution::Status,
         id::{self, RunKey, UnitRef},
         row::{ExecutionKey, KeyRow, Projection},
     },
-    store::{self, ExecutionQuery, HistoryQuery},
+    store::{self, ExecutionQuery},
     workflow::Definition,
 };
 
-/// Events of a history answer where the request does not say.
-const HISTORY_EVENTS: u64 = 5_000;
-/// Bytes of a history answer.
-const HISTORY_BYTES: usize = 4 * 1024 * 1024;
 /// How long `wait` waits where it does not say, and at most, in milliseconds.
 const WAIT_MS: u64 = 30_000;
 const WAIT_MS_MAX: u64 = 300_000;
@@ -192,65 +187,6 @@ impl App {
         })
     }
 
-    /// Returns a part of the history.
-    pub async fn history(&self, tenant: &TenantId, id: &str, request: HistoryRequest) -> Result<HistoryPage, Error> {
-        let id = ExecutionId::new(id)?;
-        let row = self.row(tenant, &id).await?;
-        let run = request.run.unwrap_or(row.run.run);
-        if run == 0 || run > row.run.run {
-            return Err(Error::new(ErrorCode::ExecutionNotFound, format!("the execution `{id}` has no run {run}")));
-        }
-        let limit = request.limit.unwrap_or(HISTORY_EVENTS).clamp(1, HISTORY_EVENTS);
-        let query = HistoryQuery {
-            after_seq: request.after_seq,
-            reverse: request.reverse,
-            limit: usize::try_from(limit).expect("at most 5,000"),
-            bytes: HISTORY_BYTES,
-        };
-        let key = RunKey { run, ..row.run.clone() };
-        let events = self.inner.store.history(&key, query).await?;
-        let last = events.last().map(|event| event.seq);
-        let more = match last {
-            Some(seq) if request.reverse => seq > 1,
-            Some(seq) => run < row.run.run || seq < row.last_seq,
-            None => false,
-        };
-        let closed = !more && (row.status.is_terminal() || run < row.run.run);
-        let events = events.iter().map(|event| EventView { seq: event.seq, json: event_json(run, event) }).collect();
-        Ok(HistoryPage { run, events, next_seq: last.filter(|_| more), closed })
-    }
-
-    /// Returns captured log lines of a run, oldest first.
-    pub async fn logs(
-        &self,
-        tenant: &TenantId,
-        id: &str,
-        run: Option<u32>,
-        after: u64,
-        limit: Option<u64>,
-    ) -> Result<Vec<LogView>, Error> {
-        let id = ExecutionId::new(id)?;
-        let row = self.row(tenant, &id).await?;
-        let limit = cursor::limit(&PageRequest { limit, cursor: None });
-        let key = RunKey { run: run.unwrap_or(row.run.run), ..row.run };
-        let lines = self.inner.store.logs(&key, after, limit).await?;
-        Ok(lines.into_iter().map(|(id, line)| LogView { id, line }).collect())
-    }
-
-    /// Waits until the execution may have changed past `seen_seq`; returns the seq that was seen.
-    pub async fn changed(&self, tenant: &TenantId, id: &str, seen_seq: u64) -> Result<u64, Error> {
-        let id = ExecutionId::new(id)?;
-        let key = ExecutionKey { tenant: tenant.clone(), execution: id.clone() };
-        let mut watch = self.inner.waiters.watch(&key);
-        let row = self.row(tenant, &id).await?;
-        if row.last_seq > seen_seq || row.status.is_terminal() {
-            return Ok(row.last_seq);
-        }
-        // Past the terminal event the sender goes, which ends the wait, too.
-        let _ = watch.wait_for(|seq| *seq > seen_seq).await;
-        Ok(self.row(tenant, &id).await?.last_seq)
-    }
-
     /// Ends an execution.
     pub async fn cancel_execution(
         &self,
@@ -352,7 +288,7 @@ impl App {
         }
     }
 
-    async fn row(&self, tenant: &TenantId, id: &ExecutionId) -> Result<Projection, Error> {
+    pub(super) async fn row(&self, tenant: &TenantId, id: &ExecutionId) -> Result<Projection, Error> {
         self.inner.store.find_execution(tenant, id).await?.ok_or_else(|| not_found(id))
     }
 
@@ -366,7 +302,7 @@ async fn wait_terminal(watch: &mut tokio::sync::watch::Receiver<u64>) {
     while watch.changed().await.is_ok() {}
 }
 
-fn not_found(id: &ExecutionId) -> Error {
+pub(super) fn not_found(id: &ExecutionId) -> Error {
     Error::new(ErrorCode::ExecutionNotFound, format!("there is no execution `{id}`"))
 }
 
@@ -477,13 +413,6 @@ fn execution_query(
         after,
         limit,
     })
-}
-
-/// An event on the wire: its place, its type, and its fields as they are stored.
-fn event_json(run: u32, event: &StoredEvent) -> String {
-    let fields = event.fields.strip_prefix('{').unwrap_or("}");
-    let comma = if fields.starts_with('}') { "" } else { "," };
-    format!(r#"{{"seq":{},"run":{run},"at_ms":{},"type":"{}"{comma}{fields}"#, event.seq, event.at.0, event.kind)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod definitions;
 mod dispatch;
 mod error;
 mod executions;
+mod history;
 mod inbox;
 mod key;
 mod lane;
