@@ -44,8 +44,8 @@ load: guests ## Measures the server on the loads of docs/benchmarks.md
 	$(CARGO) build --locked --release
 	$(CARGO) run --locked --release --example load -- --binary target/release/sandkeep
 
-bench: guests ## Measures parts
-	$(CARGO) bench --locked
+bench: guests ## Measures parts alone
+	$(CARGO) bench --locked --bench parts
 
 clean: ## Removes what was built
 	rm -rf target guests/target guests/dist

@@ -1,10 +1,13 @@
-//! Page cursors: opaque, and good only for the list and the tenant they were made for.
+//! Pages of lists and their cursors: opaque, and good only for the list and the tenant they were made for.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::{Error, view::PageRequest};
+use super::{
+    Error,
+    view::{Page, PageRequest},
+};
 use crate::model::TenantId;
 
 /// Rows of a page where the request does not say.
@@ -32,8 +35,13 @@ impl Cursors {
             .chain_update(body)
     }
 
+    /// Begins the page of a list that was asked for.
+    pub(super) fn page<'a>(&'a self, list: &'a str, tenant: &'a TenantId, request: &'a PageRequest) -> Pager<'a> {
+        Pager { cursors: self, list, tenant, request }
+    }
+
     /// Returns the cursor that begins after the row with these fields.
-    pub(super) fn seal(&self, list: &str, tenant: &TenantId, fields: &[String]) -> String {
+    fn seal(&self, list: &str, tenant: &TenantId, fields: &[String]) -> String {
         let mut body = serde_json::to_vec(fields).expect("strings are JSON");
         let tag = self.mac(list, tenant, &body).finalize().into_bytes();
         body.extend(&tag[..MAC_BYTES]);
@@ -41,12 +49,7 @@ impl Cursors {
     }
 
     /// Reads a cursor of this list and tenant.
-    pub(super) fn open<const N: usize>(
-        &self,
-        list: &str,
-        tenant: &TenantId,
-        cursor: &str,
-    ) -> Result<[String; N], Error> {
+    fn open<const N: usize>(&self, list: &str, tenant: &TenantId, cursor: &str) -> Result<[String; N], Error> {
         let read = || {
             let bytes = URL_SAFE_NO_PAD.decode(cursor.get(..cursor.len().min(CURSOR_BYTES_MAX))?).ok()?;
             let (body, tag) = bytes.split_at_checked(bytes.len().checked_sub(MAC_BYTES)?)?;
@@ -54,8 +57,51 @@ impl Cursors {
             let fields: Vec<String> = serde_json::from_slice(body).ok()?;
             <[String; N]>::try_from(fields).ok()
         };
-        read().ok_or_else(|| Error::invalid("`cursor` is not one that this list gave"))
+        read().ok_or_else(foreign)
     }
+}
+
+/// One page of a list: where it begins, how much of it is read, and where the next one begins.
+pub(super) struct Pager<'a> {
+    cursors: &'a Cursors,
+    list: &'a str,
+    tenant: &'a TenantId,
+    request: &'a PageRequest,
+}
+
+impl Pager<'_> {
+    /// Returns the place after which the page begins, as `read` makes it of a cursor's fields; none: the list's beginning.
+    pub(super) fn after<const N: usize, T>(
+        &self,
+        read: impl FnOnce([String; N]) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(cursor) = &self.request.cursor else { return Ok(None) };
+        self.cursors.open(self.list, self.tenant, cursor).and_then(read).map(Some)
+    }
+
+    /// Returns how many rows to read: one more than is shown, which tells whether another page follows.
+    pub(super) fn reads(&self) -> usize {
+        limit(self.request) + 1
+    }
+
+    /// Makes the page of the rows that were read; `fields` are what a cursor says of a row.
+    pub(super) fn cut<T, const N: usize>(&self, mut rows: Vec<T>, fields: impl FnOnce(&T) -> [String; N]) -> Page<T> {
+        let shown = limit(self.request);
+        let more = rows.len() > shown;
+        rows.truncate(shown);
+        let last = rows.last().filter(|_| more);
+        let next_cursor = last.map(|row| self.cursors.seal(self.list, self.tenant, &fields(row)));
+        Page { items: rows, next_cursor }
+    }
+}
+
+/// Reads a number among the fields of a cursor.
+pub(super) fn number<T: std::str::FromStr>(field: &str) -> Result<T, Error> {
+    field.parse().map_err(|_| foreign())
+}
+
+fn foreign() -> Error {
+    Error::invalid("`cursor` is not one that this list gave")
 }
 
 /// Returns how many rows a page has.
@@ -79,6 +125,24 @@ mod tests {
         assert!(cursors.open::<3>("a", &tenant, &cursor).is_err());
         for bad in ["", "x", "é", &cursor[1..], &"A".repeat(10_000)] {
             assert!(cursors.open::<2>("a", &tenant, bad).is_err());
+        }
+    }
+
+    #[test]
+    fn pages_follow_each_other_to_the_end() {
+        let cursors = Cursors::new(&[1; 32]);
+        let tenant = TenantId::default_tenant();
+        for (rows, shown) in [(0, vec![0]), (1, vec![1]), (3, vec![3]), (4, vec![3, 1]), (7, vec![3, 3, 1])] {
+            let mut request = PageRequest { limit: Some(3), cursor: None };
+            for (page, count) in shown.iter().enumerate() {
+                let pager = cursors.page("numbers", &tenant, &request);
+                let first = pager.after(|[at]| number::<usize>(&at)).unwrap().unwrap_or(0);
+                assert_eq!(first, page * 3);
+                let read: Vec<usize> = (first..rows).take(pager.reads()).collect();
+                let Page { items, next_cursor } = pager.cut(read, |row| [(row + 1).to_string()]);
+                assert_eq!((items.len(), next_cursor.is_some()), (*count, page + 1 < shown.len()), "{rows} rows");
+                request.cursor = next_cursor;
+            }
         }
     }
 

@@ -7,27 +7,22 @@ use super::{
     lane::First,
     present,
     view::{
-        EventView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, HistoryPage, HistoryRequest,
-        LogView, Page, PageRequest, SignalAccepted, StartRequest, UnitView,
+        ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, Page, PageRequest, SignalAccepted,
+        StartRequest, UnitView,
     },
 };
 use crate::{
     engine::{self, Answer, Command, QueryError},
     model::{
-        ExecutionId, Millis, Payload, SignalName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName,
-        WorkflowVersion,
+        ExecutionId, Millis, Payload, SignalName, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
         execution::Status,
         id::{self, RunKey, UnitRef},
         row::{ExecutionKey, KeyRow, Projection},
     },
-    store::{self, ExecutionQuery, HistoryQuery},
+    store::{self, ExecutionQuery},
     workflow::Definition,
 };
 
-/// Events of a history answer where the request does not say.
-const HISTORY_EVENTS: u64 = 5_000;
-/// Bytes of a history answer.
-const HISTORY_BYTES: usize = 4 * 1024 * 1024;
 /// How long `wait` waits where it does not say, and at most, in milliseconds.
 const WAIT_MS: u64 = 30_000;
 const WAIT_MS_MAX: u64 = 300_000;
@@ -35,7 +30,7 @@ const WAIT_MS_MAX: u64 = 300_000;
 const LABELS_MAX: usize = 32;
 const LABEL_BYTES_MAX: usize = 256;
 /// The longest `Idempotency-Key`.
-const KEY_BYTES_MAX: usize = 256;
+const KEY_BYTES_MAX: usize = 255;
 /// The longest reason of a cancel.
 const REASON_BYTES_MAX: usize = 1_024;
 
@@ -48,6 +43,7 @@ impl App {
         idempotency_key: Option<&str>,
     ) -> Result<ExecutionStarted, Error> {
         let app = &self.inner;
+        idempotency_key.map(check_key).transpose()?;
         let name = WorkflowName::new(&request.workflow)?;
         let id = execution_id(tenant, &request, idempotency_key)?;
         check_labels(&request.labels)?;
@@ -117,23 +113,12 @@ impl App {
         page: PageRequest,
     ) -> Result<Page<ExecutionSummary>, Error> {
         let app = &self.inner;
-        let limit = cursor::limit(&page);
-        let after = match &page.cursor {
-            Some(cursor) => {
-                let [at, id] = app.cursors.open("executions", tenant, cursor)?;
-                let at = at.parse().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?;
-                Some((Timestamp(at), ExecutionId::new(id)?))
-            }
-            None => None,
-        };
-        let query = execution_query(filter, after, limit + 1)?;
-        let mut rows = app.store.list_executions(tenant, query).await?;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next_cursor = rows.last().filter(|_| more).map(|row| {
-            app.cursors.seal("executions", tenant, &[row.created_at.0.to_string(), row.run.execution.to_string()])
-        });
-        Ok(Page { items: rows.iter().map(summary).collect(), next_cursor })
+        let pager = app.cursors.page("executions", tenant, &page);
+        let after = pager.after(|[at, id]| Ok((Timestamp(cursor::number(&at)?), ExecutionId::new(id)?)))?;
+        let query = execution_query(filter, after, pager.reads())?;
+        let rows = app.store.list_executions(tenant, query).await?;
+        let page = pager.cut(rows, |row| [row.created_at.0.to_string(), row.run.execution.to_string()]);
+        Ok(page.map(|row| summary(&row)))
     }
 
     /// Returns the state of an execution.
@@ -161,29 +146,23 @@ impl App {
     ) -> Result<Page<(String, UnitView)>, Error> {
         let app = &self.inner;
         let id = ExecutionId::new(id)?;
-        let limit = cursor::limit(&page);
         let list = format!("units {id}");
-        let first = match &page.cursor {
-            Some(cursor) => {
-                let [at] = app.cursors.open(&list, tenant, cursor)?;
-                at.parse::<usize>().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?
-            }
-            None => 0,
-        };
+        let pager = app.cursors.page(&list, tenant, &page);
+        let first = pager.after(|[at]| cursor::number::<usize>(&at))?.unwrap_or(0);
+        let reads = pager.reads();
         let read = move |execution: &crate::model::Execution, definition: &Arc<Definition>| {
-            let shown = definition.plan.indexes().skip(first).take(limit).map(|index| {
-                (present::unit_ref(execution, definition, index), present::unit(execution, definition, index))
+            let indexes = definition.plan.indexes().enumerate().skip(first).take(reads);
+            let units = indexes.map(|(at, index)| {
+                (at, present::unit_ref(execution, definition, index), present::unit(execution, definition, index))
             });
-            (shown.collect::<Vec<_>>(), execution.units.len() > first.saturating_add(limit))
+            units.collect::<Vec<_>>()
         };
-        let (units, more) = app.read(tenant, &id, read).await?.ok_or_else(|| not_found(&id))?;
-        let items = units.into_iter().map(|(unit_ref, mut view)| {
+        let units = app.read(tenant, &id, read).await?.ok_or_else(|| not_found(&id))?;
+        let page = pager.cut(units, |(at, ..)| [(at + 1).to_string()]);
+        Ok(page.map(|(_, unit_ref, mut view)| {
             present::fill_held(&mut view, app.dispatch.held(&unit_ref));
             (unit_ref.unit.to_string(), view)
-        });
-        let items: Vec<_> = items.collect();
-        let next_cursor = more.then(|| app.cursors.seal(&list, tenant, &[(first + items.len()).to_string()]));
-        Ok(Page { items, next_cursor })
+        }))
     }
 
     /// Returns one unit whole.
@@ -210,65 +189,6 @@ impl App {
         output.ok_or_else(|| {
             Error::new(ErrorCode::NotFinished, format!("the execution `{id}` is {} and has no result", status.as_str()))
         })
-    }
-
-    /// Returns a part of the history.
-    pub async fn history(&self, tenant: &TenantId, id: &str, request: HistoryRequest) -> Result<HistoryPage, Error> {
-        let id = ExecutionId::new(id)?;
-        let row = self.row(tenant, &id).await?;
-        let run = request.run.unwrap_or(row.run.run);
-        if run == 0 || run > row.run.run {
-            return Err(Error::new(ErrorCode::ExecutionNotFound, format!("the execution `{id}` has no run {run}")));
-        }
-        let limit = request.limit.unwrap_or(HISTORY_EVENTS).clamp(1, HISTORY_EVENTS);
-        let query = HistoryQuery {
-            after_seq: request.after_seq,
-            reverse: request.reverse,
-            limit: usize::try_from(limit).expect("at most 5,000"),
-            bytes: HISTORY_BYTES,
-        };
-        let key = RunKey { run, ..row.run.clone() };
-        let events = self.inner.store.history(&key, query).await?;
-        let last = events.last().map(|event| event.seq);
-        let more = match last {
-            Some(seq) if request.reverse => seq > 1,
-            Some(seq) => run < row.run.run || seq < row.last_seq,
-            None => false,
-        };
-        let closed = !more && (row.status.is_terminal() || run < row.run.run);
-        let events = events.iter().map(|event| EventView { seq: event.seq, json: event_json(run, event) }).collect();
-        Ok(HistoryPage { run, events, next_seq: last.filter(|_| more), closed })
-    }
-
-    /// Returns captured log lines of a run, oldest first.
-    pub async fn logs(
-        &self,
-        tenant: &TenantId,
-        id: &str,
-        run: Option<u32>,
-        after: u64,
-        limit: Option<u64>,
-    ) -> Result<Vec<LogView>, Error> {
-        let id = ExecutionId::new(id)?;
-        let row = self.row(tenant, &id).await?;
-        let limit = cursor::limit(&PageRequest { limit, cursor: None });
-        let key = RunKey { run: run.unwrap_or(row.run.run), ..row.run };
-        let lines = self.inner.store.logs(&key, after, limit).await?;
-        Ok(lines.into_iter().map(|(id, line)| LogView { id, line }).collect())
-    }
-
-    /// Waits until the execution may have changed past `seen_seq`; returns the seq that was seen.
-    pub async fn changed(&self, tenant: &TenantId, id: &str, seen_seq: u64) -> Result<u64, Error> {
-        let id = ExecutionId::new(id)?;
-        let key = ExecutionKey { tenant: tenant.clone(), execution: id.clone() };
-        let mut watch = self.inner.waiters.watch(&key);
-        let row = self.row(tenant, &id).await?;
-        if row.last_seq > seen_seq || row.status.is_terminal() {
-            return Ok(row.last_seq);
-        }
-        // Past the terminal event the sender goes, which ends the wait, too.
-        let _ = watch.wait_for(|seq| *seq > seen_seq).await;
-        Ok(self.row(tenant, &id).await?.last_seq)
     }
 
     /// Ends an execution.
@@ -298,6 +218,7 @@ impl App {
         idempotency_key: Option<&str>,
     ) -> Result<SignalAccepted, Error> {
         let app = &self.inner;
+        idempotency_key.map(check_key).transpose()?;
         let key = self.execution_key(tenant, id)?;
         check_size("the payload", &payload, app.settings.limits.payload_bytes)?;
         let unknown =
@@ -308,7 +229,7 @@ impl App {
         let schema = definition.signals.get(&name).ok_or_else(|| unknown(name.as_str()))?;
         contracts::check_request(schema.as_ref(), &payload.to_value(), "the payload of the signal")?;
         app.lanes.has_room(&key)?;
-        let kept = idempotency_key.map(|text| signal_key(app.clock.now(), &key, &name, &payload, text)).transpose()?;
+        let kept = idempotency_key.map(|text| signal_key(app.clock.now(), &key, &name, &payload, text));
         let signal = engine::Signal {
             name: name.clone(),
             payload,
@@ -371,7 +292,7 @@ impl App {
         }
     }
 
-    async fn row(&self, tenant: &TenantId, id: &ExecutionId) -> Result<Projection, Error> {
+    pub(super) async fn row(&self, tenant: &TenantId, id: &ExecutionId) -> Result<Projection, Error> {
         self.inner.store.find_execution(tenant, id).await?.ok_or_else(|| not_found(id))
     }
 
@@ -385,7 +306,7 @@ async fn wait_terminal(watch: &mut tokio::sync::watch::Receiver<u64>) {
     while watch.changed().await.is_ok() {}
 }
 
-fn not_found(id: &ExecutionId) -> Error {
+pub(super) fn not_found(id: &ExecutionId) -> Error {
     Error::new(ErrorCode::ExecutionNotFound, format!("there is no execution `{id}`"))
 }
 
@@ -406,7 +327,6 @@ fn execution_id(tenant: &TenantId, request: &StartRequest, key: Option<&str>) ->
     match (&request.execution_id, key) {
         (Some(id), _) => Ok(ExecutionId::from_client(id)?),
         (None, Some(key)) => {
-            check_key(key)?;
             let digest = id::sha256_hex(format!("{tenant}\n{key}").as_bytes());
             Ok(ExecutionId::new(format!("key-{}", &digest["sha256:".len()..][..40]))?)
         }
@@ -423,21 +343,14 @@ fn check_key(key: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn signal_key(
-    now: Timestamp,
-    key: &ExecutionKey,
-    name: &SignalName,
-    payload: &Payload,
-    text: &str,
-) -> Result<KeyRow, Error> {
-    check_key(text)?;
-    Ok(KeyRow {
+fn signal_key(now: Timestamp, key: &ExecutionKey, name: &SignalName, payload: &Payload, text: &str) -> KeyRow {
+    KeyRow {
         tenant: key.tenant.clone(),
         scope: format!("signal {} {name} {text}", key.execution),
         request_hash: id::sha256_hex(payload.as_str().as_bytes()),
         seq: 0,
         expires_at: store::key_expires(now),
-    })
+    }
 }
 
 fn check_size(what: &str, payload: &Payload, bytes_max: usize) -> Result<(), Error> {
@@ -506,9 +419,23 @@ fn execution_query(
     })
 }
 
-/// An event on the wire: its place, its type, and its fields as they are stored.
-fn event_json(run: u32, event: &StoredEvent) -> String {
-    let fields = event.fields.strip_prefix('{').unwrap_or("}");
-    let comma = if fields.starts_with('}') { "" } else { "," };
-    format!(r#"{{"seq":{},"run":{run},"at_ms":{},"type":"{}"{comma}{fields}"#, event.seq, event.at.0, event.kind)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_short_and_can_be_read() {
+        let long = "k".repeat(256);
+        for (key, good) in [
+            ("order-7", true),
+            ("a b", true),
+            (&long[1..], true),
+            (&long, false),
+            ("", false),
+            ("a\nb", false),
+            ("\u{e9}", false),
+        ] {
+            assert_eq!(check_key(key).is_ok(), good, "{key:?}");
+        }
+    }
 }

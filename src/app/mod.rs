@@ -14,6 +14,7 @@ mod definitions;
 mod dispatch;
 mod error;
 mod executions;
+mod history;
 mod inbox;
 mod key;
 mod lane;
@@ -32,6 +33,7 @@ mod workers;
 mod workflows;
 mod writer;
 
+pub use dispatch::token::Tokens;
 pub use error::{Error, ErrorCode};
 pub use key::{KeyError, Purpose, ServerKey};
 pub use view::*;

@@ -96,26 +96,13 @@ impl App {
     /// Lists modules, newest first.
     pub async fn list_modules(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<ModuleView>, Error> {
         let app = &self.inner;
-        let limit = cursor::limit(&page);
-        let after = match &page.cursor {
-            Some(cursor) => {
-                let [at, name, digest] = app.cursors.open("modules", tenant, cursor)?;
-                let at = at.parse().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?;
-                Some((Timestamp(at), ModuleName::new(name)?, Digest::new(digest)?))
-            }
-            None => None,
-        };
-        let mut rows = app.store.list_modules(tenant, None, after, limit + 1).await?;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next_cursor = rows.last().filter(|_| more).map(|row| {
-            app.cursors.seal(
-                "modules",
-                tenant,
-                &[row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()],
-            )
-        });
-        Ok(Page { items: rows.into_iter().map(|row| self.module_view(tenant, row)).collect(), next_cursor })
+        let pager = app.cursors.page("modules", tenant, &page);
+        let after = pager.after(|[at, name, digest]| {
+            Ok((Timestamp(cursor::number(&at)?), ModuleName::new(name)?, Digest::new(digest)?))
+        })?;
+        let rows = app.store.list_modules(tenant, None, after, pager.reads()).await?;
+        let page = pager.cut(rows, |row| [row.created_at.0.to_string(), row.name.to_string(), row.digest.to_string()]);
+        Ok(page.map(|row| self.module_view(tenant, row)))
     }
 
     /// Returns one module: the digest asked for, else the live one, else the newest.

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     engine::{Answer, Command, Report},
     model::{
-        ContractVersion, Delivery, Failure, NodeLabel, Payload, QueueName, Served, SessionId, TaskName, TenantId,
-        Timestamp, WorkerId,
+        ContractVersion, Delivery, DeliveryId, Failure, NodeLabel, Payload, QueueName, Served, SessionId, TaskName,
+        TenantId, Timestamp, WorkerId,
         code::{self, Code},
         row::{Note, ReadyRow},
     },
@@ -140,7 +140,7 @@ impl App {
             let size = taken.ready.input.size_bytes();
             if !handed.tasks.is_empty() && bytes + size > ANSWER_BYTES_MAX {
                 handed.leave_out(&taken);
-                give_back(&self.inner, &taken);
+                give_back(&self.inner, row, taken.delivery);
                 continue;
             }
             let definition = self.inner.definition(&row.unit.run.tenant, &row.workflow, &row.workflow_version).await;
@@ -163,14 +163,7 @@ impl App {
         let app = &self.inner;
         let row = &taken.ready.row;
         let worker = app.dispatch.with_session(session, |session| session.worker.clone());
-        let delivery = Delivery {
-            unit: row.unit.clone(),
-            attempt: row.attempt,
-            id: taken.delivery,
-            worker: worker.clone(),
-            handed_at: taken.handed_at,
-            deadline: taken.deadline,
-        };
+        let delivery = taken.ready.delivery(taken.delivery, worker.clone(), taken.handed_at, taken.deadline);
         if let Some(worker) = worker {
             let note = Note { delivery: taken.delivery, worker, session: session.clone(), handed_at: taken.handed_at };
             app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, note: Some(note) });
@@ -301,11 +294,8 @@ impl App {
         let app = &self.inner;
         let session = app.dispatch.unregister(&id).ok_or_else(unknown_session)?;
         for unit in &session.held {
-            if let Some(held) = app.dispatch.held(unit)
-                && app.dispatch.give_back(unit, held.delivery)
-            {
-                count(&app.counters.returns);
-                app.note(NotePut { unit: unit.clone(), attempt: held.ready.row.attempt, note: None });
+            if let Some(held) = app.dispatch.held(unit) {
+                give_back(app, &held.ready.row, held.delivery);
             }
         }
         tracing::info!(worker = %session.worker, session = %session.id, "a worker unregistered");
@@ -350,15 +340,8 @@ impl Inner {
 
     fn token_of(&self, held: &Held) -> Option<String> {
         let Holder::Session(_, worker) = &held.holder else { return None };
-        let row = &held.ready.row;
-        Some(self.tokens.seal(&Delivery {
-            unit: row.unit.clone(),
-            attempt: row.attempt,
-            id: held.delivery,
-            worker: Some(worker.clone()),
-            handed_at: held.handed_at,
-            deadline: held.deadline,
-        }))
+        let delivery = held.ready.delivery(held.delivery, Some(worker.clone()), held.handed_at, held.deadline);
+        Some(self.tokens.seal(&delivery))
     }
 
     /// The progress that an earlier delivery or attempt of the unit recorded.
@@ -498,17 +481,17 @@ impl Handed {
     }
 }
 
-fn give_back(app: &Inner, taken: &Taken) {
-    if app.dispatch.give_back(&taken.ready.row.unit, taken.delivery) {
+fn give_back(app: &Inner, row: &ReadyRow, delivery: DeliveryId) {
+    if app.dispatch.give_back(&row.unit, delivery) {
         count(&app.counters.returns);
-        app.note(NotePut { unit: taken.ready.row.unit.clone(), attempt: taken.ready.row.attempt, note: None });
+        app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, note: None });
     }
 }
 
 impl Drop for Handed {
     fn drop(&mut self) {
         for taken in self.deliveries.drain(..) {
-            give_back(&self.app, &taken);
+            give_back(&self.app, &taken.ready.row, taken.delivery);
         }
     }
 }

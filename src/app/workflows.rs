@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use tokio::sync::MutexGuard;
+
 use super::{
     App, Error, ErrorCode, cursor,
     definitions::unknown_version,
@@ -77,25 +79,13 @@ impl App {
     /// Lists registered documents, newest first.
     pub async fn list_workflows(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<WorkflowView>, Error> {
         let app = &self.inner;
-        let limit = cursor::limit(&page);
-        let after = match &page.cursor {
-            Some(cursor) => {
-                let [at, name, version] = app.cursors.open("workflows", tenant, cursor)?;
-                let at = at.parse().map_err(|_| Error::invalid("`cursor` is not one that this list gave"))?;
-                Some((Timestamp(at), WorkflowName::new(name)?, WorkflowVersion::new(version)?))
-            }
-            None => None,
-        };
-        let mut rows = app.store.list_workflows(tenant, after, limit + 1).await?;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next_cursor = rows.last().filter(|_| more).map(|row| {
-            app.cursors.seal(
-                "workflows",
-                tenant,
-                &[row.created_at.0.to_string(), row.name.to_string(), row.version.to_string()],
-            )
-        });
+        let pager = app.cursors.page("workflows", tenant, &page);
+        let after = pager.after(|[at, name, version]| {
+            Ok((Timestamp(cursor::number(&at)?), WorkflowName::new(name)?, WorkflowVersion::new(version)?))
+        })?;
+        let rows = app.store.list_workflows(tenant, after, pager.reads()).await?;
+        let Page { items: rows, next_cursor } =
+            pager.cut(rows, |row| [row.created_at.0.to_string(), row.name.to_string(), row.version.to_string()]);
         let mut items = Vec::with_capacity(rows.len());
         for row in rows {
             items.push(view(&*app.definition(tenant, &row.name, &row.version).await?));
@@ -118,13 +108,7 @@ impl App {
     /// Sets what a start without a version uses.
     pub async fn set_default_workflow(&self, tenant: &TenantId, name: &str, version: &str) -> Result<(), Error> {
         let app = &self.inner;
-        let name = WorkflowName::new(name)?;
-        let version = WorkflowVersion::new(version)?;
-        let _guard = app.registering.lock().await;
-        app.store
-            .find_workflow(tenant, &name, Some(&version))
-            .await?
-            .ok_or_else(|| unknown_version(&name, &version))?;
+        let (name, version, _guard) = self.registered(tenant, name, version).await?;
         let batch = Batch { defaults: vec![(tenant.clone(), name.clone(), version)], ..Batch::default() };
         app.writer.write(batch).await?;
         app.default_versions.forget(tenant, &name);
@@ -134,13 +118,7 @@ impl App {
     /// Removes a document that no live run uses.
     pub async fn delete_workflow(&self, tenant: &TenantId, name: &str, version: &str) -> Result<(), Error> {
         let app = &self.inner;
-        let name = WorkflowName::new(name)?;
-        let version = WorkflowVersion::new(version)?;
-        let _guard = app.registering.lock().await;
-        app.store
-            .find_workflow(tenant, &name, Some(&version))
-            .await?
-            .ok_or_else(|| unknown_version(&name, &version))?;
+        let (name, version, _guard) = self.registered(tenant, name, version).await?;
         if app.store.workflow_in_use(tenant, &name, &version).await? {
             let message = format!("an execution of the workflow `{name}` `{version}` is not terminal");
             return Err(Error::new(ErrorCode::WorkflowInUse, message));
@@ -156,6 +134,22 @@ impl App {
         app.default_versions.forget(tenant, &name);
         app.definitions.forget(tenant, &name, &version);
         Ok(())
+    }
+
+    /// Reads the name of a version, which must be registered and stays so as long as the guard is there.
+    async fn registered(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        version: &str,
+    ) -> Result<(WorkflowName, WorkflowVersion, MutexGuard<'_, ()>), Error> {
+        let app = &self.inner;
+        let name = WorkflowName::new(name)?;
+        let version = WorkflowVersion::new(version)?;
+        let guard = app.registering.lock().await;
+        let found = app.store.find_workflow(tenant, &name, Some(&version)).await?;
+        found.ok_or_else(|| unknown_version(&name, &version))?;
+        Ok((name, version, guard))
     }
 
     async fn has_other_version(

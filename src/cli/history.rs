@@ -6,7 +6,8 @@ use super::{
     event::{self, Event},
     follow::{self, Feed},
     json,
-    output::{Format, Output, Table, print, printable, say},
+    listing::say_more,
+    output::{Format, Output, Table, print, printable},
 };
 
 /// Shows the events of an execution
@@ -71,9 +72,7 @@ async fn list(client: &Client, args: &Args) -> Result<(), Error> {
     } else {
         args.output.rows(client, &rows, &[], |_: &Event| Vec::new())?;
     }
-    if more {
-        say(&format!("there are more than these {}; --limit shows more", rows.len()));
-    }
+    say_more(more, rows.len());
     Ok(())
 }
 

@@ -2,12 +2,7 @@
 
 use crate::{app::view::ExecutionSummary, model::Timestamp};
 
-use super::{
-    Error,
-    client::{Server, To},
-    output::{Output, say},
-    start,
-};
+use super::{Error, client::To, listing::Listing, start};
 
 /// Lists executions, newest first
 #[derive(Debug, clap::Args)]
@@ -31,17 +26,11 @@ pub(super) struct Args {
     /// Only those created before
     #[arg(long, value_name = "TIME")]
     created_before: Option<String>,
-    /// At most this many
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    limit: u64,
     #[command(flatten)]
-    server: Server,
-    #[command(flatten)]
-    output: Output,
+    listing: Listing,
 }
 
 pub(super) async fn run(args: Args) -> Result<(), Error> {
-    let client = args.server.client()?;
     let mut to = To::path(&["executions"])
         .with_some("workflow", args.workflow)
         .with_some("version", args.version)
@@ -53,23 +42,16 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     for (key, value) in args.labels {
         to = to.with(format!("label.{key}"), value);
     }
-    let (rows, more) = client.rows(&to, "executions", args.limit).await?;
-    args.output.rows(
-        &client,
-        &rows,
-        &["ID", "WORKFLOW", "STATUS", "CREATED", "CHANGED"],
-        |row: &ExecutionSummary| {
-            vec![
-                row.execution_id.clone(),
-                format!("{} {}", row.workflow, row.version),
-                row.status.clone(),
-                Timestamp(row.created_at_ms).to_string(),
-                Timestamp(row.updated_at_ms).to_string(),
-            ]
-        },
-    )?;
-    if more {
-        say(&format!("there are more than these {}; --limit shows more", rows.len()));
-    }
-    Ok(())
+    let headings = ["ID", "WORKFLOW", "STATUS", "CREATED", "CHANGED"];
+    args.listing.show(&to, "executions", &headings, cells).await
+}
+
+fn cells(row: &ExecutionSummary) -> Vec<String> {
+    vec![
+        row.execution_id.clone(),
+        format!("{} {}", row.workflow, row.version),
+        row.status.clone(),
+        Timestamp(row.created_at_ms).to_string(),
+        Timestamp(row.updated_at_ms).to_string(),
+    ]
 }

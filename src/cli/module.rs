@@ -8,8 +8,10 @@ use serde::Deserialize;
 use super::{
     Error,
     client::{Body, Client, Server, To},
-    input, module_local,
-    output::{Output, say},
+    each, input,
+    listing::Listing,
+    module_local,
+    output::Output,
     units,
 };
 
@@ -44,13 +46,8 @@ pub(super) struct Push {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: sandkeep module list")]
 pub(super) struct List {
-    /// At most this many
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    limit: u64,
     #[command(flatten)]
-    server: Server,
-    #[command(flatten)]
-    output: Output,
+    listing: Listing,
 }
 
 /// A module, as far as it is shown.
@@ -95,14 +92,8 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
         Command::Inspect(args) => module_local::inspect(args).await,
         Command::Run(args) => module_local::run(*args).await,
         Command::Push(args) => push(args).await,
-        Command::List(List { limit, server, output }) => {
-            let client = server.client()?;
-            let (rows, more) = client.rows(&To::path(&["modules"]), "modules", limit).await?;
-            output.rows(&client, &rows, &HEADINGS, Module::cells)?;
-            if more {
-                say(&format!("there are more than these {}; --limit shows more", rows.len()));
-            }
-            Ok(())
+        Command::List(List { listing }) => {
+            listing.show(&To::path(&["modules"]), "modules", &HEADINGS, Module::cells).await
         }
     }
 }
@@ -112,20 +103,12 @@ async fn push(args: Push) -> Result<(), Error> {
         return Err(Error::Usage("`--name` goes with one file".to_owned()));
     }
     let client = args.server.client()?;
-    let mut answers = Vec::new();
-    let mut failure = None;
-    for file in &args.files {
+    let sent = each::until_failure(&args.files, async |file| {
         let name = args.name.clone().map_or_else(|| name_of(file), Ok)?;
-        match upload(&client, &name, input::file(file, MODULE_BYTES_MAX)?).await {
-            Ok(answer) => answers.push(answer),
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
-        }
-    }
-    args.output.rows(&client, &answers, &HEADINGS, Module::cells)?;
-    failure.map_or(Ok(()), Err)
+        upload(&client, &name, input::file(file, MODULE_BYTES_MAX)?).await
+    })
+    .await;
+    sent.show(&client, args.output, &HEADINGS, Module::cells)
 }
 
 /// Uploads one component.

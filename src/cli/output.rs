@@ -90,14 +90,6 @@ impl Output {
         }
     }
 
-    /// Prints a text without quotes and escapes; any other JSON value as it is.
-    pub(super) fn raw(self, value: &RawValue) -> Result<(), Error> {
-        match serde_json::from_str::<String>(value.get()) {
-            Ok(text) => print(&text),
-            Err(_) => self.json(value),
-        }
-    }
-
     /// Prints rows: as one JSON array, a JSON value a line, or a table with a line for each.
     pub(super) fn rows<T: DeserializeOwned>(
         self,
@@ -119,6 +111,26 @@ impl Output {
             Format::Jsonl => {
                 print(&rows.iter().fold(String::new(), |text, row| text + &json::compact(row.get()) + "\n"))
             }
+        }
+    }
+}
+
+/// The flags of a command that prints one JSON value, which may be a text.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct ValueOutput {
+    /// What is a text: without quotes and escapes
+    #[arg(long, conflicts_with = "output")]
+    raw: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl ValueOutput {
+    /// Prints a value as it is; with `--raw` a text without quotes and escapes.
+    pub(super) fn print(self, value: &RawValue) -> Result<(), Error> {
+        match serde_json::from_str::<String>(value.get()) {
+            Ok(text) if self.raw => print(&text),
+            _ => self.output.json(value),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{
     Error,
     client::{Server, To},
-    output::Output,
+    output::ValueOutput,
 };
 
 /// Asks an execution one of the queries that its workflow declares
@@ -18,13 +18,10 @@ pub(super) struct Args {
     id: String,
     /// The query
     name: String,
-    /// An answer that is a text: without quotes and escapes
-    #[arg(long, conflicts_with = "output")]
-    raw: bool,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
-    output: Output,
+    output: ValueOutput,
 }
 
 pub(super) async fn run(args: Args) -> Result<(), Error> {
@@ -32,5 +29,5 @@ pub(super) async fn run(args: Args) -> Result<(), Error> {
     let to = To::path(&["executions", &args.id, "queries", &args.name]);
     let mut answer: BTreeMap<String, Box<RawValue>> = client.get_as(&to).await?;
     let value = answer.remove("value").ok_or_else(|| client.odd("its answer has no `value`".to_owned()))?;
-    if args.raw { args.output.raw(&value) } else { args.output.json(&value) }
+    args.output.print(&value)
 }

@@ -3,7 +3,7 @@
 use super::{
     Error,
     client::{Server, To},
-    output::Output,
+    output::ValueOutput,
 };
 
 /// Prints the result of an execution that completed
@@ -12,17 +12,14 @@ use super::{
 pub(super) struct Args {
     /// The execution
     id: String,
-    /// A result that is a text: without quotes and escapes
-    #[arg(long, conflicts_with = "output")]
-    raw: bool,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
-    output: Output,
+    output: ValueOutput,
 }
 
 pub(super) async fn run(args: Args) -> Result<(), Error> {
     let client = args.server.client()?;
     let result = client.get(&To::path(&["executions", &args.id, "result"])).await?;
-    if args.raw { args.output.raw(&result) } else { args.output.json(&result) }
+    args.output.print(&result)
 }

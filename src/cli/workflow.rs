@@ -15,9 +15,10 @@ use crate::{
 use super::{
     Error,
     client::{Body, Client, Server, To},
-    document,
+    document, each,
     error::Refusal,
-    output::{Output, array, say},
+    listing::Listing,
+    output::{Output, array},
 };
 
 #[derive(Debug, Subcommand)]
@@ -64,13 +65,8 @@ pub(super) struct Check {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: sandkeep workflow list")]
 pub(super) struct List {
-    /// At most this many
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    limit: u64,
     #[command(flatten)]
-    server: Server,
-    #[command(flatten)]
-    output: Output,
+    listing: Listing,
 }
 
 /// Prints a registered document
@@ -91,7 +87,7 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
     match command {
         Command::Apply(args) => apply(args).await,
         Command::Check(args) => check(&args),
-        Command::List(args) => list(args).await,
+        Command::List(List { listing }) => list(&listing).await,
         Command::Show(Show { name, version, server, output }) => {
             let mut path = vec!["workflows", name.as_str()];
             path.extend(version.as_deref());
@@ -104,22 +100,11 @@ async fn apply(args: Apply) -> Result<(), Error> {
     let client = args.server.client()?;
     // All are read before the first is sent.
     let texts = args.files.iter().map(|file| document::read(file)).collect::<Result<Vec<_>, _>>()?;
-    let mut answers = Vec::new();
-    let mut failure = None;
-    for text in texts {
-        match register(&client, text, !args.keep_default).await {
-            Ok(answer) => answers.push(answer),
-            Err(error) => {
-                failure = Some(error);
-                break;
-            }
-        }
-    }
-    args.output.rows(&client, &answers, &["NAME", "VERSION", "NEW", "HASH"], |row: &WorkflowRegistered| {
+    let sent = each::until_failure(texts, async |text| register(&client, text, !args.keep_default).await).await;
+    sent.show(&client, args.output, &["NAME", "VERSION", "NEW", "HASH"], |row: &WorkflowRegistered| {
         let new = if row.created { "yes" } else { "no" };
         vec![row.name.clone(), row.version.clone(), new.to_owned(), row.definition_hash.clone()]
-    })?;
-    failure.map_or(Ok(()), Err)
+    })
 }
 
 /// Registers one document.
@@ -131,7 +116,7 @@ pub(super) async fn register(client: &Client, text: String, make_default: bool) 
     client.post(&to, Body::Json(text), None).await
 }
 
-async fn list(args: List) -> Result<(), Error> {
+async fn list(listing: &Listing) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Row {
         name: String,
@@ -140,16 +125,12 @@ async fn list(args: List) -> Result<(), Error> {
         tasks: Vec<String>,
         description: Option<String>,
     }
-    let client = args.server.client()?;
-    let (rows, more) = client.rows(&To::path(&["workflows"]), "workflows", args.limit).await?;
-    args.output.rows(&client, &rows, &["NAME", "VERSION", "STEPS", "TASKS", "DESCRIPTION"], |row: &Row| {
+    let headings = ["NAME", "VERSION", "STEPS", "TASKS", "DESCRIPTION"];
+    let cells = |row: &Row| {
         let description = row.description.clone().unwrap_or_default();
         vec![row.name.clone(), row.version.clone(), row.steps.len().to_string(), row.tasks.join(" "), description]
-    })?;
-    if more {
-        say(&format!("there are more than these {}; --limit shows more", rows.len()));
-    }
-    Ok(())
+    };
+    listing.show(&To::path(&["workflows"]), "workflows", &headings, cells).await
 }
 
 /// What a good document comes to.

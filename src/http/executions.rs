@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge,
     answer::{Answer, created, json, payload},
-    caller::{IdempotencyKey, Segments, Tenant},
+    caller::{IdempotencyKey, Subject, Tenant},
     envelope::Strict,
     query::{FromQuery, Given, PageQuery, Query},
 };
@@ -124,12 +124,7 @@ async fn list_executions(State(app): State<App>, Tenant(tenant): Tenant, Query(q
     get, path = "/v1/executions/{id}", tag = "executions", params(("id" = String, Path)),
     responses((status = 200, body = ExecutionView))
 )]
-async fn find_execution(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
-    _: Query<()>,
-) -> Answer {
+async fn find_execution(Subject { app, tenant, id }: Subject, _: Query<()>) -> Answer {
     json(StatusCode::OK, &app.find_execution(&tenant, &id).await?)
 }
 
@@ -138,12 +133,7 @@ async fn find_execution(
     get, path = "/v1/executions/{id}/result", tag = "executions", params(("id" = String, Path)),
     responses((status = 200, body = serde_json::Value))
 )]
-async fn find_result(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
-    _: Query<()>,
-) -> Answer {
+async fn find_result(Subject { app, tenant, id }: Subject, _: Query<()>) -> Answer {
     Ok(payload(&app.find_result(&tenant, &id).await?))
 }
 

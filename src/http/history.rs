@@ -1,20 +1,17 @@
 //! The history of an execution: pages, and a stream of what comes.
 
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Edge,
     answer::{Answer, raw},
-    caller::{LastEventId, Segments, Tenant},
+    caller::{LastEventId, Subject},
     query::{FromQuery, Given, Query},
     stream::{self, Batch, Feed, push_event},
 };
-use crate::{
-    app::{App, Error, HistoryPage, HistoryRequest},
-    model::TenantId,
-};
+use crate::app::{Error, HistoryPage, HistoryRequest};
 
 pub(super) fn routes() -> OpenApiRouter<Edge> {
     OpenApiRouter::new().routes(routes!(find_history))
@@ -93,13 +90,7 @@ struct EventSchema {
         (String = "text/event-stream", example = "id: 1\ndata: {\"seq\":1,\"run\":1,\"at_ms\":0,\"type\":\"WorkflowCreated\"}\n\n")
     )))
 )]
-async fn find_history(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
-    Query(query): Query<HistoryQuery>,
-    LastEventId(last): LastEventId,
-) -> Answer {
+async fn find_history(subject: Subject, Query(query): Query<HistoryQuery>, LastEventId(last): LastEventId) -> Answer {
     let request = HistoryRequest {
         run: query.run,
         after_seq: query.after_seq.unwrap_or(0),
@@ -108,11 +99,11 @@ async fn find_history(
     };
     if query.follow == Some(true) {
         let request = HistoryRequest { after_seq: last.unwrap_or(request.after_seq), ..request };
-        let draining = app.draining();
-        return stream::answer(HistoryFeed { app, tenant, id, request }, last.is_some(), draining).await;
+        let draining = subject.app.draining();
+        return stream::answer(HistoryFeed { subject, request }, last.is_some(), draining).await;
     }
-    let page = app.history(&tenant, &id, request).await?;
-    Ok(raw(StatusCode::OK, "application/json", text(&id, &page)))
+    let page = subject.history(request).await?;
+    Ok(raw(StatusCode::OK, "application/json", text(&subject.id, &page)))
 }
 
 /// Events are JSON already; they are joined, not read.
@@ -134,16 +125,26 @@ fn text(id: &str, page: &HistoryPage) -> String {
     text
 }
 
+impl Subject {
+    /// Returns a part of its history.
+    pub(super) async fn history(&self, request: HistoryRequest) -> Result<HistoryPage, Error> {
+        self.app.history(&self.tenant, &self.id, request).await
+    }
+
+    /// Waits until it may have changed past `seen_seq`; returns the seq that was seen.
+    pub(super) async fn changed(&self, seen_seq: u64) -> Result<u64, Error> {
+        self.app.changed(&self.tenant, &self.id, seen_seq).await
+    }
+}
+
 struct HistoryFeed {
-    app: App,
-    tenant: TenantId,
-    id: String,
+    subject: Subject,
     request: HistoryRequest,
 }
 
 impl Feed for HistoryFeed {
     async fn read(&mut self) -> Result<Batch, Error> {
-        let page = self.app.history(&self.tenant, &self.id, self.request.clone()).await?;
+        let page = self.subject.history(self.request.clone()).await?;
         // A run that follows this one is another stream.
         self.request.run = Some(page.run);
         let mut text = String::new();
@@ -155,7 +156,7 @@ impl Feed for HistoryFeed {
     }
 
     async fn changed(&mut self) -> Result<(), Error> {
-        self.app.changed(&self.tenant, &self.id, self.request.after_seq).await.map(|_| ())
+        self.subject.changed(self.request.after_seq).await.map(|_| ())
     }
 }
 

@@ -8,7 +8,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge,
     answer::{Answer, json},
-    caller::{IdempotencyKey, Segments, Tenant},
+    caller::{IdempotencyKey, Segments, Subject, Tenant},
     envelope::{CancelRequest, Signal, Strict},
     query::{FromQuery, Given, Query},
 };
@@ -34,9 +34,7 @@ const REASON: &str = "requested via API";
     request_body = Option<CancelRequest>, responses((status = 200, body = ExecutionView))
 )]
 async fn cancel_execution(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
+    Subject { app, tenant, id }: Subject,
     _: Query<()>,
     Strict(request): Strict<CancelRequest>,
 ) -> Answer {
@@ -113,11 +111,6 @@ impl FromQuery for WaitQuery {
     get, path = "/v1/executions/{id}/wait", tag = "executions", params(("id" = String, Path), WaitQuery),
     responses((status = 200, body = ExecutionView))
 )]
-async fn wait_execution(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
-    Query(query): Query<WaitQuery>,
-) -> Answer {
+async fn wait_execution(Subject { app, tenant, id }: Subject, Query(query): Query<WaitQuery>) -> Answer {
     json(StatusCode::OK, &app.wait_execution(&tenant, &id, query.timeout_ms).await?)
 }

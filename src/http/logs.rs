@@ -1,6 +1,6 @@
 //! The log lines that sandboxed attempts wrote.
 
-use axum::{extract::State, http::StatusCode};
+use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -8,14 +8,11 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge,
     answer::{Answer, json},
-    caller::{LastEventId, Segments, Tenant},
+    caller::{LastEventId, Subject},
     query::{FromQuery, Given, Query},
     stream::{self, Batch, Feed, push_event},
 };
-use crate::{
-    app::{App, Error, HistoryRequest, LogView},
-    model::TenantId,
-};
+use crate::app::{Error, HistoryRequest, LogView};
 
 /// How many lines a page has where nothing is said, and at most.
 const LINES: u64 = 50;
@@ -76,20 +73,15 @@ struct Logs {
         (String = "text/event-stream", example = "id: 1\ndata: {\"id\":1,\"level\":\"info\",\"message\":\"hello\"}\n\n")
     )))
 )]
-async fn list_logs(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
-    Query(query): Query<LogQuery>,
-    LastEventId(last): LastEventId,
-) -> Answer {
+async fn list_logs(subject: Subject, Query(query): Query<LogQuery>, LastEventId(last): LastEventId) -> Answer {
     let after = query.after.unwrap_or(0);
     if query.follow == Some(true) {
-        let draining = app.draining();
-        let feed = LogFeed { app, tenant, id, run: query.run, after: last.unwrap_or(after), seen_seq: 0 };
+        let draining = subject.app.draining();
+        let feed = LogFeed { subject, run: query.run, after: last.unwrap_or(after), seen_seq: 0 };
         return stream::answer(feed, last.is_some(), draining).await;
     }
     let limit = query.limit.unwrap_or(LINES).clamp(1, LINES_MAX);
+    let Subject { app, tenant, id } = subject;
     let lines = app.logs(&tenant, &id, query.run, after, Some(limit)).await?;
     let next_cursor = full(&lines, limit).then(|| lines.last().map(|line| line.id)).flatten();
     json(StatusCode::OK, &Logs { execution_id: id, lines, next_cursor })
@@ -101,9 +93,7 @@ fn full(lines: &[LogView], limit: u64) -> bool {
 }
 
 struct LogFeed {
-    app: App,
-    tenant: TenantId,
-    id: String,
+    subject: Subject,
     run: Option<u32>,
     after: u64,
     /// Lines are committed with the events of their attempts, so that events tell of lines.
@@ -117,8 +107,9 @@ impl Feed for LogFeed {
         }
         // Asked before the lines are read: what is closed then has no more lines than are found now.
         let rest = HistoryRequest { run: self.run, after_seq: self.seen_seq, limit: Some(1), reverse: false };
-        let over = self.app.history(&self.tenant, &self.id, rest).await?.closed;
-        let lines = self.app.logs(&self.tenant, &self.id, self.run, self.after, Some(LINES_MAX)).await?;
+        let over = self.subject.history(rest).await?.closed;
+        let Subject { app, tenant, id } = &self.subject;
+        let lines = app.logs(tenant, id, self.run, self.after, Some(LINES_MAX)).await?;
         let mut text = String::new();
         for line in &lines {
             push_event(&mut text, line.id, &serde_json::to_string(line).map_err(Error::internal)?);
@@ -129,7 +120,7 @@ impl Feed for LogFeed {
     }
 
     async fn changed(&mut self) -> Result<(), Error> {
-        self.seen_seq = self.app.changed(&self.tenant, &self.id, self.seen_seq).await?;
+        self.seen_seq = self.subject.changed(self.seen_seq).await?;
         Ok(())
     }
 }

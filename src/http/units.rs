@@ -8,7 +8,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge,
     answer::{Answer, json},
-    caller::{Segments, Tenant},
+    caller::{Segments, Subject, Tenant},
     query::{PageQuery, Query},
 };
 use crate::app::{App, PageRequest, UnitView, Units};
@@ -31,12 +31,7 @@ struct UnitPage {
     get, path = "/v1/executions/{id}/units", tag = "executions", params(("id" = String, Path), PageQuery),
     responses((status = 200, body = UnitPage))
 )]
-async fn list_units(
-    State(app): State<App>,
-    Tenant(tenant): Tenant,
-    Segments(id): Segments<String>,
-    Query(page): Query<PageRequest>,
-) -> Answer {
+async fn list_units(Subject { app, tenant, id }: Subject, Query(page): Query<PageRequest>) -> Answer {
     let page = app.list_units(&tenant, &id, page).await?;
     json(StatusCode::OK, &UnitPage { units: Units(page.items), next_cursor: page.next_cursor })
 }

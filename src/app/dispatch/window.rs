@@ -5,13 +5,26 @@ use std::{
     sync::Arc,
 };
 
-use crate::model::{Payload, id::UnitRef, row::ReadyRow};
+use crate::model::{Delivery, DeliveryId, Payload, Timestamp, WorkerId, id::UnitRef, row::ReadyRow};
 
 /// A ready unit with its input.
 #[derive(Debug)]
 pub(in crate::app) struct Ready {
     pub(in crate::app) row: ReadyRow,
     pub(in crate::app) input: Payload,
+}
+
+impl Ready {
+    /// Returns the delivery that hands the unit to `worker`.
+    pub(in crate::app) fn delivery(
+        &self,
+        id: DeliveryId,
+        worker: Option<WorkerId>,
+        handed_at: Timestamp,
+        deadline: Timestamp,
+    ) -> Delivery {
+        Delivery { unit: self.row.unit.clone(), attempt: self.row.attempt, id, worker, handed_at, deadline }
+    }
 }
 
 /// The most units of a class in memory.

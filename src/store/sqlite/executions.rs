@@ -103,35 +103,30 @@ fn add_labels(connection: &Connection, row: &Projection, labels: &BTreeMap<Strin
 
 /// Moves a run on by [`ADVANCE`]; false: it is not at this seq and status.
 pub(super) fn advance(statement: &mut Statement<'_>, row: &Projection, expected_seq: u64) -> Result<bool, Error> {
-    let moved = statement.execute(params![
-        signed(row.last_seq),
-        row.waiting.as_str(),
-        row.next_wake.map(|wake| wake.0),
-        row.updated_at.0,
-        row.run.tenant.as_str(),
-        row.run.execution.as_str(),
-        row.run.run,
-        signed(expected_seq),
-        row.status.as_str(),
-    ])?;
-    Ok(moved == 1)
+    bind_advance(statement, row, expected_seq)?;
+    Ok(statement.raw_execute()? == 1)
 }
 
 /// Moves a run on to another status; false: it is not at this seq.
 pub(super) fn advance_to_status(connection: &Connection, row: &Projection, expected_seq: u64) -> Result<bool, Error> {
-    let moved = connection.prepare_cached(ADVANCE_TO_STATUS)?.execute(params![
-        signed(row.last_seq),
-        row.waiting.as_str(),
-        row.next_wake.map(|wake| wake.0),
-        row.updated_at.0,
-        row.run.tenant.as_str(),
-        row.run.execution.as_str(),
-        row.run.run,
-        signed(expected_seq),
-        row.status.as_str(),
-        row.finished_at.map(|at| at.0),
-    ])?;
-    Ok(moved == 1)
+    let mut statement = connection.prepare_cached(ADVANCE_TO_STATUS)?;
+    bind_advance(&mut statement, row, expected_seq)?;
+    statement.raw_bind_parameter(10, row.finished_at.map(|at| at.0))?;
+    Ok(statement.raw_execute()? == 1)
+}
+
+/// Binds what both ways of moving on have in common: ?1 to ?9.
+fn bind_advance(statement: &mut Statement<'_>, row: &Projection, expected_seq: u64) -> Result<(), Error> {
+    statement.raw_bind_parameter(1, signed(row.last_seq))?;
+    statement.raw_bind_parameter(2, row.waiting.as_str())?;
+    statement.raw_bind_parameter(3, row.next_wake.map(|wake| wake.0))?;
+    statement.raw_bind_parameter(4, row.updated_at.0)?;
+    statement.raw_bind_parameter(5, row.run.tenant.as_str())?;
+    statement.raw_bind_parameter(6, row.run.execution.as_str())?;
+    statement.raw_bind_parameter(7, row.run.run)?;
+    statement.raw_bind_parameter(8, signed(expected_seq))?;
+    statement.raw_bind_parameter(9, row.status.as_str())?;
+    Ok(())
 }
 
 /// Returns the row of an execution's last run.

@@ -1,5 +1,8 @@
 //! Pages of executions. The index that a page is read by follows from its filters: executions that ended well are most of
 //! a table, so those that did not, and those that run, have indexes of their own.
+//!
+//! Each index but those of what runs holds rows in the order of the list, so that a page costs what it shows. What runs is
+//! sorted: an index in that order would have to be written with each end.
 
 use rusqlite::{Connection, params_from_iter, types::Value};
 
@@ -19,15 +22,27 @@ pub(super) fn list_executions(
     query: &ExecutionQuery,
 ) -> Result<Vec<Projection>, Error> {
     let mut found = Vec::new();
-    let sources = Source::of(query);
-    for source in &sources {
-        found.extend(source.read(connection, tenant, query)?);
+    let selects = selects(tenant, query);
+    let joined = selects.len() > 1;
+    for Select { sql, values } in selects {
+        found.extend(read_rows(connection, &sql, params_from_iter(values), query.limit, executions::read)?);
     }
-    if sources.len() > 1 {
+    if joined {
         found.sort_by(|a, b| (b.created_at, &b.run.execution).cmp(&(a.created_at, &a.run.execution)));
         found.truncate(query.limit);
     }
     Ok(found)
+}
+
+/// Returns the statements that a page is read with; the rows of all of them together have it.
+pub(super) fn selects(tenant: &TenantId, query: &ExecutionQuery) -> Vec<Select> {
+    Source::of(query).iter().map(|source| source.select(tenant, query)).collect()
+}
+
+/// A statement with the values of its marks.
+pub(super) struct Select {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
 }
 
 /// One index to read a page, or a part of one, by.
@@ -41,8 +56,13 @@ struct Source {
 }
 
 const LISTED: &str = "executions e INDEXED BY executions_listed";
+const OF_WORKFLOW: &str = "executions e INDEXED BY executions_of_workflow";
+const OF_VERSION: &str = "executions e INDEXED BY executions_of_version";
+const OF_WORKFLOW_VERSION: &str = "executions e INDEXED BY executions_of_workflow_version";
 const ACTIVE: &str = "executions e INDEXED BY executions_active";
+const ACTIVE_OF_WORKFLOW: &str = "executions e INDEXED BY executions_in_use";
 const UNSUCCESSFUL: &str = "executions e INDEXED BY executions_unsuccessful";
+const UNSUCCESSFUL_OF_WORKFLOW: &str = "executions e INDEXED BY executions_unsuccessful_of_workflow";
 const LABELLED: &str = "labels l CROSS JOIN executions e ON e.tenant = l.tenant AND e.id = l.id AND e.run = l.run";
 
 impl Source {
@@ -52,26 +72,30 @@ impl Source {
             return vec![Self { from: LABELLED, holds: None, statuses }];
         }
         if statuses.is_empty() || statuses.contains(&Status::Completed) {
-            return vec![Self { from: LISTED, holds: None, statuses }];
+            let from = match (&query.workflow, &query.version) {
+                (None, None) => LISTED,
+                (Some(_), None) => OF_WORKFLOW,
+                (None, Some(_)) => OF_VERSION,
+                (Some(_), Some(_)) => OF_WORKFLOW_VERSION,
+            };
+            return vec![Self { from, holds: None, statuses }];
         }
+        let of_workflow = query.workflow.is_some();
         let (ended, active): (Vec<_>, Vec<_>) = statuses.into_iter().partition(|status| status.is_terminal());
         let mut sources = Vec::new();
         if !active.is_empty() {
-            sources.push(Self { from: ACTIVE, holds: Some(executions::ACTIVE), statuses: active });
+            let from = if of_workflow { ACTIVE_OF_WORKFLOW } else { ACTIVE };
+            sources.push(Self { from, holds: Some(executions::ACTIVE), statuses: active });
         }
         if !ended.is_empty() {
+            let from = if of_workflow { UNSUCCESSFUL_OF_WORKFLOW } else { UNSUCCESSFUL };
             let holds = Some("(status = 'FAILED' OR status = 'CANCELLED' OR status = 'TIMED_OUT')");
-            sources.push(Self { from: UNSUCCESSFUL, holds, statuses: ended });
+            sources.push(Self { from, holds, statuses: ended });
         }
         sources
     }
 
-    fn read(
-        &self,
-        connection: &Connection,
-        tenant: &TenantId,
-        query: &ExecutionQuery,
-    ) -> Result<Vec<Projection>, Error> {
+    fn select(&self, tenant: &TenantId, query: &ExecutionQuery) -> Select {
         let mut filter = Filter { conditions: String::new(), values: Vec::new() };
         let mut labels = query.labels.iter();
         let (owner, created_at, id) = if self.from == LABELLED {
@@ -110,15 +134,14 @@ impl Source {
         if let Some((at, after)) = &query.after {
             filter.and(&format!("({created_at}, {id}) < (?, ?)"), [at.0.into(), text(after.as_str())]);
         }
-        let select = format!(
+        let sql = format!(
             "SELECT {} FROM {} WHERE {} ORDER BY {created_at} DESC, {id} DESC LIMIT ?",
             executions::COLUMNS,
             self.from,
             filter.conditions,
         );
         filter.values.push(signed_limit(query.limit).into());
-        let values = params_from_iter(filter.values);
-        read_rows(connection, &select, values, query.limit, executions::read)
+        Select { sql, values: filter.values }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::Error;
 pub(super) const APPLICATION_ID: u32 = 0x5361_6e64;
 
 /// Every migration in order. The first `user_version` of them are in a database; none is ever changed.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_lists.sql")];
 
 /// The newest schema known.
 pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;
@@ -25,6 +25,11 @@ const PAGE_BYTES: u32 = 4096;
 
 /// Makes a new database. It is written under another name and then renamed, so that what is at `path` is always whole.
 pub(super) fn create(path: &Path) -> Result<(), Error> {
+    create_with(path, SCHEMA)
+}
+
+/// Makes a new database of an old schema.
+pub(super) fn create_with(path: &Path, schema: u32) -> Result<(), Error> {
     let draft = beside(path, ".new");
     let failed = |source| io_error(&draft, source);
     // What a server that died while it made one left.
@@ -40,7 +45,7 @@ pub(super) fn create(path: &Path) -> Result<(), Error> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    apply_migrations(&transaction, 0)?;
+    apply_migrations(&transaction, 0, schema)?;
     let insert = "INSERT INTO meta (name, value) VALUES ('epoch', ?1), ('clean', 1)";
     transaction.execute(insert, [new_epoch()?])?;
     transaction.commit()?;
@@ -55,17 +60,19 @@ pub(super) fn migrate(connection: &mut Connection, found: u32) -> Result<(), Err
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    apply_migrations(&transaction, found)?;
+    apply_migrations(&transaction, found, SCHEMA)?;
     transaction.commit()?;
     Ok(())
 }
 
-fn apply_migrations(transaction: &Transaction<'_>, found: u32) -> Result<(), Error> {
-    let known = usize::try_from(found).unwrap_or(usize::MAX).min(MIGRATIONS.len());
-    for migration in &MIGRATIONS[known..] {
-        transaction.execute_batch(migration)?;
+/// Applies the migrations after the first `found`, up to the schema `wanted`.
+fn apply_migrations(transaction: &Transaction<'_>, found: u32, wanted: u32) -> Result<(), Error> {
+    for (schema, migration) in (1..=wanted).zip(MIGRATIONS) {
+        if schema > found {
+            transaction.execute_batch(migration)?;
+        }
     }
-    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    transaction.pragma_update(None, "user_version", wanted)?;
     Ok(())
 }
 

@@ -182,13 +182,17 @@ impl Log {
             return Ok(());
         }
         self.next_try_bytes = bytes + self.bring_in_bytes / 4;
-        if bytes < self.bring_in_bytes * CUT_FACTOR {
-            checkpoint(connection, BRING_IN)?;
+        let after = if bytes < self.bring_in_bytes * CUT_FACTOR {
+            checkpoint(connection, BRING_IN)?
         } else {
             connection.busy_timeout(CUT_WAIT)?;
             let cut = checkpoint(connection, CUT);
             connection.busy_timeout(BUSY_TIMEOUT)?;
-            cut?;
+            cut?
+        };
+        // The log begins anew, and may be long enough again with the very next commit.
+        if after.brought_in == after.pages {
+            self.next_try_bytes = self.bring_in_bytes;
         }
         Ok(())
     }

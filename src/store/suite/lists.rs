@@ -65,6 +65,20 @@ pub(super) async fn filters_are_joined(store: &dyn System) {
         (ExecutionQuery { workflow: Some(id("returns")), ..base() }, "5 4 3"),
         (ExecutionQuery { workflow: Some(id("returns")), version: Some(id("4")), ..base() }, "4"),
         (ExecutionQuery { version: Some(id("4")), ..of(&[Status::Running]) }, ""),
+        (ExecutionQuery { version: Some(id("4")), ..base() }, "4"),
+        (ExecutionQuery { workflow: Some(id("orders")), version: Some(id("4")), ..base() }, ""),
+        (ExecutionQuery { workflow: Some(id("returns")), ..of(&[Status::TimedOut, Status::Compensating]) }, "5 4"),
+        (ExecutionQuery { workflow: Some(id("returns")), version: Some(id("3")), ..of(&[Status::Cancelled]) }, "3"),
+        (ExecutionQuery { workflow: Some(id("orders")), ..of(&[Status::Failed, Status::Running]) }, "2 0"),
+        (
+            ExecutionQuery {
+                workflow: Some(id("returns")),
+                after: Some((Timestamp(5), id("e-5"))),
+                limit: 1,
+                ..base()
+            },
+            "4",
+        ),
         (labelled(&[("parity", "1")]), "5 3 1"),
         (labelled(&[("parity", "1"), ("at", "3")]), "3"),
         (labelled(&[("parity", "1"), ("at", "2")]), ""),

@@ -46,6 +46,33 @@ async fn everything_is_there_after_a_reopening() {
 }
 
 #[tokio::test]
+async fn a_database_of_every_older_schema_is_brought_up() {
+    let shape = |place: &Place| {
+        let connection = Connection::open(place.file("test.db")).unwrap();
+        let mut select = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").unwrap();
+        let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)));
+        rows.unwrap().map(Result::unwrap).collect::<Vec<_>>()
+    };
+    let new = Place::new();
+    drop(new.open());
+    for old in 1..schema::SCHEMA {
+        let place = Place::new();
+        schema::create_with(&place.file("test.db"), old).unwrap();
+        let connection = Connection::open(place.file("test.db")).unwrap();
+        let insert = "INSERT INTO executions VALUES ('default', 'e-1', 1, 'orders', '1', \
+            'sha256:0000000000000000000000000000000000000000000000000000000000000000', 'COMPLETED', 3, 'nothing', NULL, \
+            1, 2, 2)";
+        connection.execute(insert, []).unwrap();
+        drop(connection);
+        let store = place.open();
+        let query = crate::store::ExecutionQuery { workflow: Some(id("orders")), limit: 10, ..Default::default() };
+        assert_eq!(store.list_executions(&tenant(), query).await.unwrap().len(), 1, "schema {old}");
+        drop(store);
+        assert_eq!(shape(&place), shape(&new), "schema {old}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_killed_server_committed_is_there() {
     let place = Place::new();
     let store = place.open();
