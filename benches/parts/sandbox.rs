@@ -2,7 +2,9 @@
 //! bare wasmtime.
 
 use sandkeep::{
-    model::{ExecutionId, Millis, Payload, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion},
+    model::{
+        ExecutionId, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, id::UnitRef,
+    },
     sandbox::{Attempt, Cancel, Config, Info, Progress, Sandbox},
 };
 
@@ -46,16 +48,15 @@ pub fn measure(harness: &Harness) -> Result<(), Failure> {
 
 fn info() -> Result<Info, Failure> {
     Ok(Info {
-        tenant: TenantId::default_tenant(),
-        execution: ExecutionId::new("e")?,
-        run: 1,
+        unit: UnitRef {
+            run: RunKey { tenant: TenantId::default_tenant(), execution: ExecutionId::new("e")?, run: 1 },
+            unit: UnitKey::new("u")?,
+        },
         workflow: WorkflowName::new("w")?,
         workflow_version: WorkflowVersion::new("1")?,
-        unit: UnitKey::new("u")?,
         task: TaskName::new("core.echo")?,
         attempt: 1,
         redelivery: false,
-        idempotency_key: "k".to_owned(),
         deadline: None,
     })
 }
