@@ -1,6 +1,8 @@
 //! The start on a database that was used before. Nothing is loaded but what is ready, due, or was in hand.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
+
+use futures_util::future::join_all;
 
 use super::{
     Error, Inner,
@@ -10,7 +12,7 @@ use super::{
 use crate::{
     engine::{Command, Lost},
     model::{Served, Status, row::ExecutionKey},
-    store::{InHand, ReadyItem, ReadyOrder},
+    store::{InHand, ReadyClass, ReadyOrder},
 };
 
 /// How many unfinished turns one read takes.
@@ -27,9 +29,8 @@ pub(super) async fn run(app: &Arc<Inner>) -> Result<(), Error> {
         app.store.mark_redelivery().await?;
         let in_hand = app.store.found_in_hand();
         tracing::warn!(in_hand = in_hand.len(), "the last server on this database ended uncleanly");
-        for unit in in_hand {
-            lose(app, unit).await;
-        }
+        // All at once, so that they share commits.
+        join_all(in_hand.into_iter().map(|unit| lose(app, unit))).await;
     }
     for (class, stored) in app.store.ready_counts().await? {
         app.dispatch.set_stored(&class, stored);
@@ -78,12 +79,13 @@ async fn lose(app: &Arc<Inner>, found: InHand) {
 /// Holds what workers had in hand for one session time-out, so that a living one keeps it.
 async fn hold_noted(app: &Arc<Inner>) -> Result<(), Error> {
     let until = app.clock.now().after(app.settings.session_timeout);
-    for (row, note) in app.store.noted().await? {
-        let class = crate::store::ReadyClass::from(&row);
+    let classes: HashSet<ReadyClass> = app.store.noted().await?.iter().map(|(row, _)| ReadyClass::from(row)).collect();
+    for class in classes {
         let page = app.store.ready_page(&class, ReadyOrder::Age, usize::MAX >> 1).await?;
-        let item: Option<ReadyItem> = page.items.into_iter().find(|item| item.row.unit == row.unit);
-        if let Some(item) = item {
-            app.dispatch.hold(item, note, until);
+        for mut item in page.items {
+            if let Some(note) = item.note.take() {
+                app.dispatch.hold(item, note, until);
+            }
         }
     }
     Ok(())

@@ -19,7 +19,7 @@ use crate::{
         code::{self, Code},
         row::{Note, ReadyRow},
     },
-    store::NotePut,
+    store::{NotePut, Noted},
 };
 
 /// How long a poll waits where it does not say.
@@ -166,7 +166,7 @@ impl App {
         let delivery = taken.ready.delivery(taken.delivery, worker.clone(), taken.handed_at, taken.deadline);
         if let Some(worker) = worker {
             let note = Note { delivery: taken.delivery, worker, session: session.clone(), handed_at: taken.handed_at };
-            app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, note: Some(note) });
+            app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, noted: Noted::Out(note) });
         }
         count(&app.counters.handed_workers);
         TaskView {
@@ -482,9 +482,13 @@ impl Handed {
 }
 
 fn give_back(app: &Inner, row: &ReadyRow, delivery: DeliveryId) {
-    if app.dispatch.give_back(&row.unit, delivery) {
+    let now = app.clock.now();
+    if app.dispatch.give_back(&row.unit, delivery, now) {
         count(&app.counters.returns);
-        app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, note: None });
+        app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, noted: Noted::Back(now) });
+        if row.timeouts.queue_ms.is_some() {
+            app.queue_wake.notify_one();
+        }
     }
 }
 

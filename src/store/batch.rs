@@ -82,8 +82,18 @@ pub struct NotePut {
     pub unit: UnitRef,
     /// The attempt that the row must be at.
     pub attempt: u32,
-    /// The delivery; none clears it, as it was given back: the next one is a redelivery.
-    pub note: Option<Note>,
+    /// What is noted.
+    pub noted: Noted,
+}
+
+/// What is noted of a ready row.
+#[derive(Clone, Debug)]
+pub enum Noted {
+    /// A worker has it.
+    Out(Note),
+    /// It was given back at this time: there is no note any more, the next delivery is a redelivery, and its time in the
+    /// queue begins anew.
+    Back(Timestamp),
 }
 
 /// Registers a document. One with the same name and version that is there already is kept.

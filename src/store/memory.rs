@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use tokio::sync::OwnedMutexGuard;
 
 use super::{
-    Batch, Change, Committed, Conflict, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, ReadyClass, ReadyItem,
-    ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
+    Batch, Change, Committed, Conflict, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, Noted, ReadyClass,
+    ReadyItem, ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
 };
 use crate::model::{
     Alias, Digest, Event, ExecutionId, ModuleName, Payload, StoredEvent, TenantId, Timestamp, WorkflowName,
@@ -60,7 +60,7 @@ struct Tables {
     executions: BTreeMap<ExecutionKey, Projection>,
     labels: BTreeMap<RunKey, BTreeMap<String, String>>,
     events: BTreeMap<RunKey, Vec<StoredEvent>>,
-    ready: BTreeMap<UnitRef, (ReadyRow, Option<Note>)>,
+    ready: BTreeMap<UnitRef, Kept>,
     timers: BTreeMap<(RunKey, TimerKey), Timestamp>,
     logs: BTreeMap<RunKey, Vec<LogLine>>,
     keys: BTreeMap<(TenantId, String), KeyRow>,
@@ -157,11 +157,10 @@ impl Memory {
 impl Tables {
     fn write(&mut self, batch: Batch) -> Vec<Result<(), Conflict>> {
         for put in batch.notes {
-            if let Some((row, note)) = self.ready.get_mut(&put.unit)
-                && row.attempt == put.attempt
+            if let Some(kept) = self.ready.get_mut(&put.unit)
+                && kept.row.attempt == put.attempt
             {
-                row.redelivery |= put.note.is_none();
-                *note = put.note;
+                kept.take_note(put.noted);
             }
         }
         let outcomes = batch.changes.into_iter().map(|change| self.write_change(change)).collect();
@@ -215,7 +214,7 @@ impl Tables {
             for unit in change.ready_drop {
                 self.ready.remove(&UnitRef { run: run.clone(), unit });
             }
-            self.ready.extend(change.ready_put.into_iter().map(|row| (row.unit.clone(), (row, None))));
+            self.ready.extend(change.ready_put.into_iter().map(|row| (row.unit.clone(), Kept::new(row))));
             for timer in change.timers_drop {
                 self.timers.remove(&(run.clone(), timer));
             }
@@ -406,7 +405,7 @@ impl System for Memory {
     }
 
     async fn mark_redelivery(&self) -> Result<(), Error> {
-        self.tables().ready.values_mut().for_each(|(row, _)| row.redelivery = true);
+        self.tables().ready.values_mut().for_each(|kept| kept.row.redelivery = true);
         Ok(())
     }
 
@@ -426,21 +425,21 @@ impl System for Memory {
 
     async fn ready_counts(&self) -> Result<HashMap<ReadyClass, u64>, Error> {
         let mut counts = HashMap::new();
-        for (row, _) in self.tables().ready.values() {
-            *counts.entry(ReadyClass::from(row)).or_default() += 1;
+        for kept in self.tables().ready.values() {
+            *counts.entry(ReadyClass::from(&kept.row)).or_default() += 1;
         }
         Ok(counts)
     }
 
     async fn ready_page(&self, class: &ReadyClass, order: ReadyOrder, limit: usize) -> Result<ReadyPage, Error> {
         let tables = self.tables();
-        let mut rows: Vec<_> = tables.ready.values().filter(|(row, _)| ReadyClass::from(row) == *class).collect();
-        rows.sort_by_key(|(row, _)| match order {
+        let mut rows: Vec<_> = tables.ready.values().filter(|kept| ReadyClass::from(&kept.row) == *class).collect();
+        rows.sort_by_key(|Kept { row, .. }| match order {
             ReadyOrder::Priority => (std::cmp::Reverse(row.priority), row.ready_at),
             ReadyOrder::Age => (std::cmp::Reverse(0), row.ready_at),
         });
         let mut page = ReadyPage::default();
-        for (row, note) in rows.into_iter().take(limit) {
+        for Kept { row, note, .. } in rows.into_iter().take(limit) {
             match tables.input(row) {
                 Ok(input) => page.items.push(ReadyItem { row: row.clone(), input, note: note.clone() }),
                 Err(reason) => page.unreadable.push((row.unit.clone(), reason)),
@@ -451,20 +450,19 @@ impl System for Memory {
 
     async fn noted(&self) -> Result<Vec<(ReadyRow, Note)>, Error> {
         let tables = self.tables();
-        Ok(tables.ready.values().filter_map(|(row, note)| Some((row.clone(), note.clone()?))).collect())
+        Ok(tables.ready.values().filter_map(|kept| Some((kept.row.clone(), kept.note.clone()?))).collect())
     }
 
     async fn queue_ends_until(&self, until: Timestamp, limit: usize) -> Result<Vec<ReadyRow>, Error> {
         let tables = self.tables();
-        let rows = tables.ready.values().filter(|(row, _)| queue_end(row).is_some_and(|end| end <= until));
-        let mut rows: Vec<_> = rows.map(|(row, _)| row.clone()).collect();
-        rows.sort_by_key(queue_end);
-        rows.truncate(limit);
-        Ok(rows)
+        let mut due: Vec<_> =
+            tables.ready.values().filter(|kept| kept.queue_ends_at.is_some_and(|end| end <= until)).collect();
+        due.sort_by_key(|kept| kept.queue_ends_at);
+        Ok(due.into_iter().take(limit).map(|kept| kept.row.clone()).collect())
     }
 
     async fn next_queue_end(&self) -> Result<Option<Timestamp>, Error> {
-        Ok(self.tables().ready.values().filter_map(|(row, _)| queue_end(row)).min())
+        Ok(self.tables().ready.values().filter_map(|kept| kept.queue_ends_at).min())
     }
 
     async fn sweep_page(&self, after: Option<&ExecutionKey>, limit: usize) -> Result<Vec<SweepRow>, Error> {
@@ -528,8 +526,29 @@ impl System for Memory {
     }
 }
 
-fn queue_end(row: &ReadyRow) -> Option<Timestamp> {
-    row.timeouts.queue_ms.map(|span| row.ready_at.after(span))
+/// A ready row with its note and the end of its time in the queue.
+struct Kept {
+    row: ReadyRow,
+    note: Option<Note>,
+    queue_ends_at: Option<Timestamp>,
+}
+
+impl Kept {
+    fn new(row: ReadyRow) -> Self {
+        let queue_ends_at = row.timeouts.queue_ms.map(|span| row.ready_at.after(span));
+        Self { row, note: None, queue_ends_at }
+    }
+
+    fn take_note(&mut self, noted: Noted) {
+        match noted {
+            Noted::Out(note) => self.note = Some(note),
+            Noted::Back(at) => {
+                self.note = None;
+                self.row.redelivery = true;
+                self.queue_ends_at = self.row.timeouts.queue_ms.map(|span| at.after(span));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

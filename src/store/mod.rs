@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-pub use batch::{Batch, Change, Committed, Conflict, ModulePut, NotePut, WorkflowPut, key_expires};
+pub use batch::{Batch, Change, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut, key_expires};
 pub use error::Error;
 
 use crate::model::{

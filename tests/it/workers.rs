@@ -353,6 +353,20 @@ async fn a_unit_that_nobody_takes_in_time_times_out() {
     .await;
     assert_eq!(worker.complete(&task, json!(1)).await, accepted());
     assert_eq!(client.wait("taken").await["status"], "COMPLETED");
+
+    // What is given back has its whole time again.
+    begin(&client, "back", json!([step("a", json!({ "timeouts": { "queue": "1500ms" }, "retry": retry }))])).await;
+    let task = worker.take().await;
+    let taken_at = now_ms();
+    until("the time in the queue is over", async || {
+        worker.heartbeat(&[token(&task)]).await;
+        (now_ms() > taken_at + 1_800).then_some(())
+    })
+    .await;
+    worker.unregister().await;
+    assert_eq!(client.wait("back").await["error"]["code"], "QUEUE_TIMEOUT");
+    let waited = client.state("back").await["finished_at_ms"].as_i64().unwrap() - taken_at;
+    assert!(waited >= 1_800 + 1_500, "{waited} ms");
 }
 
 fn now_ms() -> i64 {

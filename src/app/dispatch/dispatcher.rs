@@ -81,6 +81,8 @@ pub(super) struct State {
     /// Whose turn it is at the sandbox.
     pub(super) turns: VecDeque<TenantId>,
     pub(super) out: HashMap<UnitRef, Held>,
+    /// When the time in the queue ends of what was given back: its row may not say so yet.
+    pub(super) queued_until: HashMap<UnitRef, Timestamp>,
     pub(super) sessions: HashMap<SessionId, Session>,
     pub(super) parked: BTreeMap<u64, Parked>,
     pub(super) parked_by_work: HashMap<Work, BTreeSet<u64>>,
@@ -156,13 +158,16 @@ impl Dispatcher {
         }
     }
 
-    /// Gives a delivery back: ready again, no attempt spent.
-    pub(in crate::app) fn give_back(&self, unit: &UnitRef, delivery: DeliveryId) -> bool {
+    /// Gives a delivery back: ready again, no attempt spent, and its time in the queue begins anew.
+    pub(in crate::app) fn give_back(&self, unit: &UnitRef, delivery: DeliveryId, now: Timestamp) -> bool {
         let mut state = self.lock();
         if state.out.get(unit).is_none_or(|held| held.delivery != delivery) {
             return false;
         }
         let Some(held) = state.forget_out(unit) else { return false };
+        if let Some(span) = held.ready.row.timeouts.queue_ms {
+            state.queued_until.insert(unit.clone(), now.after(span));
+        }
         let row = ReadyRow { redelivery: true, ..held.ready.row.clone() };
         state.admit(held.class, Arc::new(Ready { row, input: held.ready.input.clone() }), true);
         true
@@ -322,6 +327,7 @@ impl State {
 
     /// A unit that is not out is not ready any more: it leaves its window, or the count of its class.
     pub(super) fn drop_ready(&mut self, unit: &UnitRef) {
+        self.queued_until.remove(unit);
         for class in 0..self.classes.len() {
             if self.classes[class].name.tenant == unit.run.tenant && self.take_ready(class, unit).is_some() {
                 return;

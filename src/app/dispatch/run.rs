@@ -8,7 +8,7 @@ use crate::{
     engine::{Answer, Command, Report},
     model::{Digest, Failure, Payload, Served, code, delivery::Usage, row::LogLine},
     sandbox,
-    store::{InHand, NotePut},
+    store::{InHand, NotePut, Noted},
 };
 
 /// The longest wait between two tries to report a result.
@@ -53,8 +53,9 @@ impl Inner {
         }
         let row = &taken.ready.row;
         // Before the delivery leaves the books: the end of the server waits for that, and writes what was noted by then.
-        self.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, note: None });
-        self.dispatch.give_back(&row.unit, taken.delivery);
+        let now = self.clock.now();
+        self.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, noted: Noted::Back(now) });
+        self.dispatch.give_back(&row.unit, taken.delivery, now);
     }
 
     /// Runs the attempt; none: it was cut short by the end of the server.

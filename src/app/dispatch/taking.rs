@@ -56,10 +56,12 @@ impl Dispatcher {
         Some(taken)
     }
 
-    /// Takes a unit as a consumer would, to end its time in the queue; false: it is out already.
-    pub(in crate::app) fn take_for_queue_end(&self, row: &ReadyRow) -> bool {
+    /// Takes a unit as a consumer would, to end its time in the queue; false: it is out already, or was given back and
+    /// has time left.
+    pub(in crate::app) fn take_for_queue_end(&self, row: &ReadyRow, now: Timestamp) -> bool {
         let mut state = self.lock();
-        if state.out.contains_key(&row.unit) {
+        let has_time = state.queued_until.get(&row.unit).is_some_and(|end| *end > now);
+        if has_time || state.out.contains_key(&row.unit) {
             return false;
         }
         state.drop_ready(&row.unit);
@@ -149,6 +151,7 @@ impl State {
             stop: false,
             class,
         };
+        self.queued_until.remove(&ready.row.unit);
         self.out.insert(ready.row.unit.clone(), held);
         Taken { ready, delivery, handed_at: now, deadline, slot, cancel: Cancel::new(), progress: Progress::default() }
     }

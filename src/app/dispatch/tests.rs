@@ -146,13 +146,28 @@ fn a_unit_that_carries_a_loss_runs_beside_no_other_such() {
 }
 
 #[test]
+fn what_is_given_back_has_its_whole_time_in_the_queue_again() {
+    let dispatcher = dispatcher([session("s")]);
+    let mut queued = row("e", Target::Worker);
+    queued.timeouts.queue_ms = Some(Millis(100));
+    offer(&dispatcher, queued.clone());
+    let id = SessionId::new("s").unwrap();
+    let taken = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
+    assert!(!dispatcher.take_for_queue_end(&queued, Timestamp(200)), "it is out");
+    assert!(dispatcher.give_back(&queued.unit, taken.delivery, Timestamp(200)));
+    assert!(!dispatcher.take_for_queue_end(&queued, Timestamp(299)), "it has time left");
+    assert!(dispatcher.take_for_queue_end(&queued, Timestamp(300)));
+    assert!(dispatcher.take_for_session(&id, 1, Timestamp(300)).unwrap().is_empty());
+}
+
+#[test]
 fn what_is_given_back_is_ready_again_and_told_apart() {
     let dispatcher = dispatcher([session("s")]);
     offer(&dispatcher, row("e", Target::Worker));
     let id = SessionId::new("s").unwrap();
     let taken = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
-    assert!(dispatcher.give_back(&taken.ready.row.unit, taken.delivery));
-    assert!(!dispatcher.give_back(&taken.ready.row.unit, taken.delivery), "once");
+    assert!(dispatcher.give_back(&taken.ready.row.unit, taken.delivery, Timestamp(5)));
+    assert!(!dispatcher.give_back(&taken.ready.row.unit, taken.delivery, Timestamp(5)), "once");
     let again = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
     assert_eq!((again.ready.row.attempt, again.ready.row.redelivery), (1, true));
     assert_ne!(again.delivery, taken.delivery, "no two deliveries share a token");

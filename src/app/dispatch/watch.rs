@@ -188,7 +188,7 @@ async fn end_queue_times(app: &Arc<Inner>, now: Timestamp) {
         }
     };
     for row in rows {
-        if app.dispatch.take_for_queue_end(&row) {
+        if app.dispatch.take_for_queue_end(&row, now) {
             end_queue_time(app, row).await;
         }
     }

@@ -17,7 +17,7 @@ use crate::{
         id::{DeliveryId, RunKey},
         row::{Note, ReadyRow},
     },
-    store::{Error, NotePut, ReadyClass, ReadyItem, ReadyOrder, ReadyPage},
+    store::{Error, NotePut, Noted, ReadyClass, ReadyItem, ReadyOrder, ReadyPage},
 };
 
 /// Puts a ready row over one of the same unit; it has no note.
@@ -34,9 +34,9 @@ const COLUMNS: &str = "r.tenant, r.execution, r.run, r.unit, r.attempt, r.workfl
     c.contract, c.queue, c.target, r.module, c.node, r.priority, r.attempt_ms, r.heartbeat_ms, r.queue_ms, r.ready_at, \
     r.losses, r.redelivery, r.input_seq, r.note_delivery, r.note_worker, r.note_session, r.note_handed_at";
 
-type Noted = (ReadyRow, Option<Note>);
+type RowAndNote = (ReadyRow, Option<Note>);
 
-fn read(columns: &mut Columns<'_>) -> Result<Noted, Error> {
+fn read(columns: &mut Columns<'_>) -> Result<RowAndNote, Error> {
     let row = ReadyRow {
         unit: columns.unit()?,
         attempt: columns.number()?,
@@ -115,24 +115,33 @@ pub(super) fn drop_all(connection: &Connection, statement: &mut Statement<'_>, r
     Ok(())
 }
 
-/// Puts or clears a note where the row is at the attempt. Who clears it gives a delivery back, so the next is another.
+/// Puts or clears a note where the row is at the attempt.
 pub(super) fn put_note(connection: &Connection, put: &NotePut) -> Result<(), Error> {
-    let update = "UPDATE ready SET note_delivery = ?1, note_worker = ?2, note_session = ?3, note_handed_at = ?4, \
-                  redelivery = redelivery OR ?1 IS NULL \
-                  WHERE tenant = ?5 AND execution = ?6 AND run = ?7 AND unit = ?8 AND attempt = ?9";
-    let note = put.note.as_ref();
     let RunKey { tenant, execution, run } = &put.unit.run;
-    connection.prepare_cached(update)?.execute(params![
-        note.map(|note| note.delivery.0.to_be_bytes()),
-        note.map(|note| note.worker.as_str()),
-        note.map(|note| note.session.as_str()),
-        note.map(|note| note.handed_at.0),
-        tenant.as_str(),
-        execution.as_str(),
-        run,
-        put.unit.unit.as_str(),
-        put.attempt,
-    ])?;
+    let (tenant, execution, unit) = (tenant.as_str(), execution.as_str(), put.unit.unit.as_str());
+    match &put.noted {
+        Noted::Out(note) => {
+            let update = "UPDATE ready SET note_delivery = ?6, note_worker = ?7, note_session = ?8, note_handed_at = ?9 \
+                          WHERE tenant = ?1 AND execution = ?2 AND run = ?3 AND unit = ?4 AND attempt = ?5";
+            connection.prepare_cached(update)?.execute(params![
+                tenant,
+                execution,
+                run,
+                unit,
+                put.attempt,
+                note.delivery.0.to_be_bytes(),
+                note.worker.as_str(),
+                note.session.as_str(),
+                note.handed_at.0,
+            ])?;
+        }
+        Noted::Back(at) => {
+            let update = "UPDATE ready SET note_delivery = NULL, note_worker = NULL, note_session = NULL, \
+                          note_handed_at = NULL, redelivery = 1, queue_ends_at = ?6 + queue_ms \
+                          WHERE tenant = ?1 AND execution = ?2 AND run = ?3 AND unit = ?4 AND attempt = ?5";
+            connection.prepare_cached(update)?.execute(params![tenant, execution, run, unit, put.attempt, at.0])?;
+        }
+    }
     Ok(())
 }
 
@@ -176,7 +185,7 @@ pub(super) fn page(
     Ok(page)
 }
 
-fn by_priority(connection: &Connection, class: i64, limit: usize) -> Result<Vec<Noted>, Error> {
+fn by_priority(connection: &Connection, class: i64, limit: usize) -> Result<Vec<RowAndNote>, Error> {
     let select = format!(
         "SELECT {COLUMNS} FROM ready r INDEXED BY ready_line JOIN ready_classes c ON c.id = r.class \
          WHERE r.class = ?1 ORDER BY r.priority DESC, r.ready_at"
@@ -185,7 +194,7 @@ fn by_priority(connection: &Connection, class: i64, limit: usize) -> Result<Vec<
 }
 
 /// Merges the oldest of each priority that occurs: there are few, and an index by age alone would cost every row.
-fn by_age(connection: &Connection, class: i64, limit: usize) -> Result<Vec<Noted>, Error> {
+fn by_age(connection: &Connection, class: i64, limit: usize) -> Result<Vec<RowAndNote>, Error> {
     let next = "SELECT max(priority) FROM ready WHERE class = ?1 AND priority < ?2";
     let select = format!(
         "SELECT {COLUMNS} FROM ready r INDEXED BY ready_line JOIN ready_classes c ON c.id = r.class \

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     model::{Millis, Status, Timestamp, row::Waiting},
-    store::{Batch, Change, ExecutionQuery, HistoryQuery, NotePut, ReadyOrder, Store, System, memory::Memory, sqlite},
+    store::{
+        Batch, Change, ExecutionQuery, HistoryQuery, NotePut, Noted, ReadyOrder, Store, System, memory::Memory, sqlite,
+    },
 };
 
 /// What a random change does beside its event.
@@ -128,7 +130,7 @@ async fn compare(batches: Vec<Vec<Step>>) {
             batch.changes.push(change_of(&step, last[at].as_ref()));
             if step.action == 5 {
                 let unit = unit(&batch.changes[0].run, &format!("u{}", step.unit));
-                batch.notes.push(NotePut { unit, attempt: 1, note: Some(note(step.at.cast_unsigned().into())) });
+                batch.notes.push(NotePut { unit, attempt: 1, noted: Noted::Out(note(step.at.cast_unsigned().into())) });
             }
         }
         let outcomes = memory.commit(batch.clone()).await.unwrap().changes;

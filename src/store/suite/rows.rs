@@ -7,7 +7,7 @@ use crate::{
         execution::Target,
         row::{Note, ReadyRow, Waiting},
     },
-    store::{Batch, NotePut, ReadyClass, ReadyOrder, System},
+    store::{Batch, NotePut, Noted, ReadyClass, ReadyOrder, System},
 };
 
 pub(super) async fn timers_come_earliest_first(store: &dyn System) {
@@ -140,11 +140,14 @@ pub(super) async fn an_unreadable_input_is_listed_apart(store: &dyn System) {
     }
 }
 
+/// When notes are cleared.
+const BACK_AT: Timestamp = Timestamp(5_000);
+
 async fn note_all(store: &dyn System, notes: &[(&ReadyRow, u32, Option<Note>)]) {
     let put = |(row, attempt, note): &(&ReadyRow, u32, Option<Note>)| NotePut {
         unit: row.unit.clone(),
         attempt: *attempt,
-        note: note.clone(),
+        noted: note.clone().map_or(Noted::Back(BACK_AT), Noted::Out),
     };
     store.commit(Batch { notes: notes.iter().map(put).collect(), ..Batch::default() }).await.unwrap();
 }
@@ -201,6 +204,11 @@ pub(super) async fn ends_in_a_queue_come_earliest_first(store: &dyn System) {
     assert_eq!(store.queue_ends_until(Timestamp(1_020), 10).await.unwrap(), [rows[1].clone(), rows[2].clone()]);
     assert_eq!(store.queue_ends_until(Timestamp(9_999), 1).await.unwrap(), [rows[1].clone()]);
     assert_eq!(store.queue_ends_until(Timestamp(1_009), 9).await.unwrap(), []);
+    note_all(store, &[(&rows[1], rows[1].attempt, None)]).await;
+    assert_eq!(store.next_queue_end().await.unwrap(), Some(Timestamp(1_020)), "what is given back waits anew");
+    let back = ReadyRow { redelivery: true, ..rows[1].clone() };
+    let after = BACK_AT.after(Millis(10));
+    assert_eq!(store.queue_ends_until(after, 9).await.unwrap(), [rows[2].clone(), rows[0].clone(), back]);
     write(store, [complete(&change)]).await;
     assert_eq!(store.next_queue_end().await.unwrap(), None);
 }
