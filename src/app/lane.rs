@@ -294,8 +294,9 @@ impl Lane {
             Ok(found) => {
                 for (key, loaded) in missing.into_iter().zip(found) {
                     let state = match loaded {
-                        Some(loaded) => self.fold(loaded).await.map(Some),
-                        None => Ok(None),
+                        Ok(Some(loaded)) => self.fold(loaded).await.map(Some),
+                        Ok(None) => Ok(None),
+                        Err(error) => Err(LoadError::Unreadable(error.to_string())),
                     };
                     self.states.loaded(key, state);
                 }

@@ -2,7 +2,7 @@
 //! made to fail or to wait.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::Range,
     sync::{Arc, Mutex, MutexGuard},
     time::Instant,
@@ -58,6 +58,8 @@ pub(crate) enum Fault {
 #[derive(Default)]
 struct Tables {
     executions: BTreeMap<ExecutionKey, Projection>,
+    /// Executions whose row cannot be read.
+    spoiled: BTreeSet<ExecutionKey>,
     labels: BTreeMap<RunKey, BTreeMap<String, String>>,
     events: BTreeMap<RunKey, Vec<StoredEvent>>,
     ready: BTreeMap<UnitRef, Kept>,
@@ -114,6 +116,11 @@ impl Memory {
         let mut tables = self.tables();
         let events = tables.events.get_mut(run).into_iter().flatten();
         events.filter(|event| event.seq == seq).for_each(|event| event.fields = fields.into());
+    }
+
+    /// Makes the row of an execution one that cannot be read.
+    pub(crate) fn spoil_execution(&self, key: &ExecutionKey) {
+        self.tables().spoiled.insert(key.clone());
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -238,6 +245,13 @@ impl Tables {
         }
     }
 
+    fn find(&self, key: &ExecutionKey) -> Result<Option<Projection>, Error> {
+        if self.spoiled.contains(key) {
+            return Err(Error::Unreadable { what: "by order of the test".into() });
+        }
+        Ok(self.executions.get(key).cloned())
+    }
+
     fn fits(&self, row: &Projection, query: &ExecutionQuery) -> bool {
         let labels = self.labels.get(&row.run);
         let has = |(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value);
@@ -267,19 +281,19 @@ impl Store for Memory {
         commit.await.map_err(|error| Error::Database(Box::new(error)))?
     }
 
-    async fn load(&self, keys: Vec<ExecutionKey>) -> Result<Vec<Option<Loaded>>, Error> {
+    async fn load(&self, keys: Vec<ExecutionKey>) -> Result<Vec<Result<Option<Loaded>, Error>>, Error> {
         let tables = self.tables();
         let load = |key: &ExecutionKey| {
-            let projection = tables.executions.get(key)?.clone();
+            let Some(projection) = tables.find(key)? else { return Ok(None) };
             let events = tables.events.get(&projection.run).cloned().unwrap_or_default();
-            Some(Loaded { projection, events })
+            Ok(Some(Loaded { projection, events }))
         };
         Ok(keys.iter().map(load).collect())
     }
 
     async fn find_execution(&self, tenant: &TenantId, id: &ExecutionId) -> Result<Option<Projection>, Error> {
         let key = ExecutionKey { tenant: tenant.clone(), execution: id.clone() };
-        Ok(self.tables().executions.get(&key).cloned())
+        self.tables().find(&key)
     }
 
     async fn list_executions(&self, tenant: &TenantId, query: ExecutionQuery) -> Result<Vec<Projection>, Error> {
@@ -571,7 +585,7 @@ mod tests {
         assert!(matches!(store.commit(batch("e-3")).await, Err(Error::Database(_))));
         store.commit(batch("e-4")).await.unwrap();
         let keys = (0..5).map(|at| run(&format!("e-{at}")).execution_key()).collect();
-        let there: Vec<_> = store.load(keys).await.unwrap().iter().map(Option::is_some).collect();
+        let there: Vec<_> = store.load(keys).await.unwrap().iter().map(|found| matches!(found, Ok(Some(_)))).collect();
         assert_eq!(there, [true, true, false, true, true]);
     }
 

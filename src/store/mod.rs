@@ -38,8 +38,9 @@ pub trait Store: Send + Sync + 'static {
     /// nothing of the batch is written. Dropping the future does not stop a commit that has begun.
     async fn commit(&self, batch: Batch) -> Result<Committed, Error>;
 
-    /// Returns, in the order of `keys`, the last run of each execution with its whole history.
-    async fn load(&self, keys: Vec<ExecutionKey>) -> Result<Vec<Option<Loaded>>, Error>;
+    /// Returns, in the order of `keys`, the last run of each execution with its whole history. Where the rows of one cannot
+    /// be read, [`Error::Unreadable`] stands in its place, and those beside it are returned all the same.
+    async fn load(&self, keys: Vec<ExecutionKey>) -> Result<Vec<Result<Option<Loaded>, Error>>, Error>;
 
     /// Returns the row of an execution's last run.
     async fn find_execution(&self, tenant: &TenantId, id: &ExecutionId) -> Result<Option<Projection>, Error>;

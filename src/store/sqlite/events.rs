@@ -4,7 +4,7 @@ use rusqlite::{Connection, Statement, params};
 
 use super::columns::{Columns, read_first, signed, signed_limit};
 use crate::{
-    model::{Event, Payload, StoredEvent, id::RunKey},
+    model::{Event, Payload, StoredEvent, id::RunKey, row::ExecutionKey},
     store::{Error, HistoryQuery, Loaded},
 };
 
@@ -78,8 +78,15 @@ pub(super) fn history(connection: &Connection, run: &RunKey, query: &HistoryQuer
     Ok(events)
 }
 
-/// Returns the last run of an execution with its whole history.
-pub(super) fn load(connection: &Connection, key: &crate::model::row::ExecutionKey) -> Result<Option<Loaded>, Error> {
+/// Returns the last run of an execution with its whole history; the inner error says that it cannot be read.
+pub(super) fn load(connection: &Connection, key: &ExecutionKey) -> Result<Result<Option<Loaded>, Error>, Error> {
+    match load_readable(connection, key) {
+        Err(error @ Error::Unreadable { .. }) => Ok(Err(error)),
+        other => other.map(Ok),
+    }
+}
+
+fn load_readable(connection: &Connection, key: &ExecutionKey) -> Result<Option<Loaded>, Error> {
     let Some(projection) = super::executions::find(connection, &key.tenant, &key.execution)? else { return Ok(None) };
     let whole = HistoryQuery { after_seq: 0, reverse: false, limit: usize::MAX, bytes: usize::MAX };
     let events = history(connection, &projection.run, &whole)?;

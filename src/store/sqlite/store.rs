@@ -114,7 +114,7 @@ impl store::Store for Store {
         self.writer.run(move |writer| writer.commit(&batch)).await
     }
 
-    async fn load(&self, keys: Vec<ExecutionKey>) -> Result<Vec<Option<Loaded>>, Error> {
+    async fn load(&self, keys: Vec<ExecutionKey>) -> Result<Vec<Result<Option<Loaded>, Error>>, Error> {
         self.read(move |connection| keys.iter().map(|key| events::load(connection, key)).collect()).await
     }
 

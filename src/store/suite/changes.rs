@@ -60,7 +60,7 @@ pub(super) async fn a_new_run_follows_the_last_one(store: &dyn System) {
 
     let found = store.find_execution(&tenant(), &again.execution).await.unwrap();
     assert_eq!(found.as_ref(), Some(&second.projection));
-    let loaded = store.load(vec![again.execution_key()]).await.unwrap().remove(0).unwrap();
+    let loaded = store.load(vec![again.execution_key()]).await.unwrap().remove(0).unwrap().unwrap();
     assert_eq!((loaded.projection, loaded.events), (second.projection.clone(), second.events.clone()));
     assert_eq!(store.history(&first.run, WHOLE).await.unwrap().len(), 3, "the earlier run keeps its history");
     let conflict = |expected, found| Err(Conflict { expected, found });

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
+
 use crate::{
     model::{
         Event, Millis, Payload, Status, StoredEvent, TenantId, Timestamp,
@@ -11,9 +13,9 @@ use crate::{
         },
         execution::Target,
         id::{DeliveryId, RunKey, UnitRef, sha256_hex},
-        row::{KeyRow, LogLevel, LogLine, Note, Projection, ReadyRow, TimerRow, Waiting},
+        row::{ExecutionKey, KeyRow, LogLevel, LogLine, Note, Projection, ReadyRow, TimerRow, Waiting},
     },
-    store::{Batch, Change, Conflict, Store},
+    store::{Batch, Change, Conflict, Store, System, memory::Memory},
 };
 
 /// Reads an id; the text must keep its rule.
@@ -181,6 +183,20 @@ pub(in crate::store) fn key(scope: &str, expires_at: i64) -> KeyRow {
 /// Returns a note of a delivery.
 pub(in crate::store) fn note(delivery: u128) -> Note {
     Note { delivery: DeliveryId(delivery), worker: id("w-1"), session: id("s-1"), handed_at: Timestamp(1_500) }
+}
+
+/// A store whose rows a test can spoil.
+#[async_trait]
+pub(in crate::store) trait Spoil: System {
+    /// Makes the row of an execution one that cannot be read.
+    async fn spoil(&self, key: &ExecutionKey);
+}
+
+#[async_trait]
+impl Spoil for Memory {
+    async fn spoil(&self, key: &ExecutionKey) {
+        self.spoil_execution(key);
+    }
 }
 
 /// Commits changes and returns what became of each.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     model::{Payload, row::ExecutionKey},
-    store::{HistoryQuery, System},
+    store::{Error, HistoryQuery, System},
 };
 
 pub(super) async fn loads_come_in_the_order_asked(store: &dyn System) {
@@ -12,11 +12,26 @@ pub(super) async fn loads_come_in_the_order_asked(store: &dyn System) {
     let keys = ["e-3", "none", "e-1", "e-3"].map(|name| ExecutionKey { tenant: tenant(), execution: id(name) });
     let loaded = store.load(keys.into()).await.unwrap();
     for (loaded, expected) in loaded.iter().zip([Some(2), None, Some(0), Some(2)]) {
-        let found = loaded.as_ref().map(|loaded| (&loaded.projection, &loaded.events));
+        let found = loaded.as_ref().unwrap().as_ref().map(|loaded| (&loaded.projection, &loaded.events));
         assert_eq!(found, expected.map(|at: usize| (&changes[at].projection, &changes[at].events)));
     }
     assert_eq!(loaded.len(), 4);
     assert!(store.load(Vec::new()).await.unwrap().is_empty());
+}
+
+pub(super) async fn an_unreadable_execution_is_loaded_apart(store: &dyn Spoil) {
+    let changes = ["e-1", "e-2", "e-3"].map(|name| start_with_unit(&run(name), "a"));
+    write(store, changes.clone()).await;
+    store.spoil(&changes[1].run.execution_key()).await;
+    let keys: Vec<_> = changes.iter().map(|change| change.run.execution_key()).collect();
+    let loaded = store.load(keys).await.unwrap();
+    assert!(matches!(&loaded[1], Err(Error::Unreadable { .. })), "C089 {:?}", loaded[1]);
+    for at in [0, 2] {
+        let found = loaded[at].as_ref().unwrap().as_ref().unwrap();
+        assert_eq!((&found.projection, &found.events), (&changes[at].projection, &changes[at].events), "C089");
+    }
+    let alone = store.find_execution(&tenant(), &changes[1].run.execution).await;
+    assert!(matches!(alone, Err(Error::Unreadable { .. })), "C089 {alone:?}");
 }
 
 async fn seqs(store: &dyn System, after_seq: u64, reverse: bool, limit: usize, bytes: usize) -> Vec<u64> {

@@ -48,6 +48,7 @@ suite! {
         writes_after_close_are_refused;
     histories:
         loads_come_in_the_order_asked,
+        an_unreadable_execution_is_loaded_apart,
         a_history_is_read_in_parts,
         a_history_part_is_bounded_in_bytes,
         payloads_are_kept_byte_for_byte;

@@ -35,7 +35,7 @@ async fn everything_is_there_after_a_reopening() {
         assert_eq!(store.epoch(), epoch);
         let loaded = store.load(changes.iter().map(|change| change.run.execution_key()).collect()).await.unwrap();
         for (loaded, change) in loaded.iter().zip(&changes) {
-            let loaded = loaded.as_ref().unwrap();
+            let loaded = loaded.as_ref().unwrap().as_ref().unwrap();
             assert_eq!((&loaded.projection, &loaded.events), (&change.projection, &change.events));
         }
         assert_eq!(store.ready_counts().await.unwrap().into_values().sum::<u64>(), 2);
@@ -91,7 +91,7 @@ async fn what_a_killed_server_committed_is_there() {
     assert_eq!((found.epoch(), found.found_in_hand()), (store.epoch(), vec![in_hand("e-7")]));
     let loaded = found.load(changes.iter().map(|change| change.run.execution_key()).collect()).await.unwrap();
     for (loaded, change) in loaded.iter().zip(&changes) {
-        assert_eq!(loaded.as_ref().unwrap().events, change.events);
+        assert_eq!(loaded.as_ref().unwrap().as_ref().unwrap().events, change.events);
     }
 }
 

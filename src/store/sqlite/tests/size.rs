@@ -35,7 +35,7 @@ async fn a_full_database_keeps_what_it_has_and_goes_on_when_it_can() {
     let check = async |store: &Store, kept: &[Change]| {
         let keys = kept.iter().map(|change| change.run.execution_key()).collect();
         for (loaded, change) in store.load(keys).await.unwrap().iter().zip(kept) {
-            assert_eq!(loaded.as_ref().unwrap().events, change.events);
+            assert_eq!(loaded.as_ref().unwrap().as_ref().unwrap().events, change.events);
         }
         let beside = store.ready_counts().await.unwrap().into_values().sum::<u64>();
         assert_eq!(beside, kept.len() as u64, "nothing of the batch that failed is there");

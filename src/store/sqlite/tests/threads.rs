@@ -60,7 +60,7 @@ async fn write_chains(store: Arc<Store>, writer: u32) {
     for round in 0..20 {
         let change = start_with_unit(&run(&format!("e-{writer}-{round}")), "a");
         write(&*store, [change.clone()]).await;
-        let loaded = store.load(vec![change.run.execution_key()]).await.unwrap().remove(0).unwrap();
+        let loaded = store.load(vec![change.run.execution_key()]).await.unwrap().remove(0).unwrap().unwrap();
         assert_eq!(loaded.events, change.events, "a commit is seen by whoever reads after it");
         write(&*store, [complete(&change)]).await;
     }
@@ -151,7 +151,7 @@ async fn rows_that_cannot_be_read_stop_nothing_behind_them() {
     assert_eq!(swept.iter().map(|row| &row.projection.run).collect::<Vec<_>>(), [&changes[0].run, &changes[2].run]);
     let failed = store.find_execution(&tenant(), &id("e-2")).await;
     assert!(matches!(failed, Err(Error::Unreadable { .. })));
-    let loaded = store.load(vec![changes[0].run.execution_key()]).await.unwrap().remove(0).unwrap();
+    let loaded = store.load(vec![changes[0].run.execution_key()]).await.unwrap().remove(0).unwrap().unwrap();
     assert_eq!(loaded.events[..2], changes[0].events[..2]);
     assert!(Event::read(&loaded.events[2]).is_err());
 }
