@@ -7,7 +7,6 @@
 //! - `documents`: parsing and checking a document, rendering a template
 //! - `stores`: commits of 64 changes
 //! - `tokens`: sealing and opening the token of a delivery
-//! - `sandbox`: one sandboxed call
 //! - `harness`: measures and tells
 //!
 //! Run without `--bench`, as `cargo test --benches` does, each part runs once and nothing is measured.
@@ -15,7 +14,6 @@
 mod chain;
 mod documents;
 mod harness;
-mod sandbox;
 mod stores;
 mod tokens;
 
@@ -29,6 +27,5 @@ fn main() -> Result<(), Failure> {
     chain::measure(&harness)?;
     documents::measure(&harness)?;
     tokens::measure(&harness)?;
-    stores::measure(&harness)?;
-    sandbox::measure(&harness)
+    stores::measure(&harness)
 }

@@ -30,6 +30,11 @@ impl DefaultVersions {
         }
     }
 
+    /// Any of them may have moved.
+    pub(super) fn forget_all(&self) {
+        self.lock().clear();
+    }
+
     pub(super) fn forget(&self, tenant: &TenantId, name: &WorkflowName) {
         self.lock().remove(&(tenant.clone(), name.clone()));
     }

@@ -146,6 +146,12 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(self.code, ErrorCode::Unavailable | ErrorCode::ResourceExhausted)
     }
+
+    /// Returns whether a lane refused what is about something that is over: a run that is not the present one, a delivery
+    /// that was decided. What cannot be read has a cause.
+    pub(super) fn is_of_the_past(&self) -> bool {
+        matches!(self.code, ErrorCode::ExecutionNotFound | ErrorCode::Internal) && self.cause.is_none()
+    }
 }
 
 impl From<id::Invalid> for Error {

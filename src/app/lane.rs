@@ -170,6 +170,14 @@ impl Inner {
         self.lanes.send(Ask { key: run.execution_key(), what, reply: None, logs: Vec::new() });
     }
 
+    /// A unit must stop: taken back where it is queued, else its holder is told.
+    pub(super) fn stop(&self, run: &RunKey, unit: UnitKey, attempt: u32) {
+        let unit_ref = UnitRef { run: run.clone(), unit };
+        if self.dispatch.stop(&unit_ref, attempt) {
+            self.tell(run, Command::Stopped { unit: unit_ref.unit, attempt });
+        }
+    }
+
     /// Reads the committed state of an execution; none: there is no such execution.
     pub(super) async fn read<T: Send + 'static>(
         &self,
@@ -502,6 +510,10 @@ impl Lane {
                 }
             }
         }
+        // Before the rows, so that what must stop is not offered to anyone.
+        for (unit, attempt) in stage.stops.drain(..) {
+            self.app.stop(&run, unit, attempt);
+        }
         for (unit, put) in stage.ready.drain() {
             match put {
                 Some((row, input)) if !terminal => {
@@ -513,9 +525,6 @@ impl Lane {
                 _ => self.app.dispatch.withdraw(&UnitRef { run: run.clone(), unit }),
             }
         }
-        for (unit, attempt) in stage.stops.drain(..) {
-            self.stop(&run, unit, attempt);
-        }
         if stage.goes_on {
             self.app.tell(&run, Command::Continue);
         }
@@ -525,14 +534,6 @@ impl Lane {
         self.app.waiters.changed(&stage.key, seq, terminal);
         self.states.resize(&stage.key);
         deferred
-    }
-
-    /// A unit must stop: taken back where it is queued, else its holder is told.
-    fn stop(&self, run: &RunKey, unit: UnitKey, attempt: u32) {
-        let unit_ref = UnitRef { run: run.clone(), unit };
-        if self.app.dispatch.stop(&unit_ref, attempt) {
-            self.app.tell(run, Command::Stopped { unit: unit_ref.unit, attempt });
-        }
     }
 
     /// Drops a state whose commit failed; what was asked is decided again after a lost race.

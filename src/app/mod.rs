@@ -12,6 +12,7 @@ mod cursor;
 mod defaults;
 mod definitions;
 mod dispatch;
+mod doubt;
 mod error;
 mod executions;
 mod history;
@@ -32,6 +33,9 @@ mod waiters;
 mod workers;
 mod workflows;
 mod writer;
+
+#[cfg(test)]
+mod tests;
 
 pub use dispatch::token::Tokens;
 pub use error::{Error, ErrorCode};
@@ -105,6 +109,8 @@ struct Inner {
     watch_wake: Notify,
     /// A unit with a time in its queue became ready.
     queue_wake: Notify,
+    /// A commit failed and may have been written all the same.
+    doubt: Notify,
     /// A window may be low.
     refill_wake: Notify,
 }

@@ -1,6 +1,6 @@
 //! The start on a database that was used before. Nothing is loaded but what is ready, due, or was in hand.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 
@@ -10,22 +10,23 @@ use super::{
     lane::{Ask, What},
 };
 use crate::{
-    engine::{Command, Lost},
-    model::{Served, Status, row::ExecutionKey},
-    store::{InHand, ReadyClass, ReadyOrder},
+    engine::{self, Command, Lost},
+    model::{Execution, Served, UnitKey, execution::Target, id::UnitRef, row::ExecutionKey},
+    store::InHand,
+    workflow::Definition,
 };
 
 /// How many unfinished turns one read takes.
 const TURNS: usize = 10_000;
-/// How many executions one page looks at.
+/// How many executions that wind down one page loads.
 const PAGE: usize = 1_000;
 
 /// Brings memory to where the rows are. Runs before anything is handed out.
 pub(super) async fn run(app: &Arc<Inner>) -> Result<(), Error> {
-    for tenant in app.store.tenants().await? {
-        app.tenants.refresh(&*app.store, &tenant).await?;
-    }
+    read_tenants(app).await?;
+    let mut unseen = Unseen::Nobody;
     if app.store.ended_uncleanly() {
+        unseen = Unseen::Workers;
         app.store.mark_redelivery().await?;
         let in_hand = app.store.found_in_hand();
         tracing::warn!(in_hand = in_hand.len(), "the last server on this database ended uncleanly");
@@ -36,21 +37,70 @@ pub(super) async fn run(app: &Arc<Inner>) -> Result<(), Error> {
         app.dispatch.set_stored(&class, stored);
     }
     hold_noted(app).await?;
-    for key in app.store.unfinished_turns(TURNS).await? {
-        go_on(app, key);
+    go_on_with_turns(app).await?;
+    tell_stops(app, unseen).await
+}
+
+/// Who may be at work on a unit that is in no book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unseen {
+    Nobody,
+    /// What was handed to a worker just before an unclean end is not noted.
+    Workers,
+}
+
+/// Reads the modules and aliases of every tenant.
+pub(super) async fn read_tenants(app: &Inner) -> Result<(), Error> {
+    for tenant in app.store.tenants().await? {
+        app.tenants.refresh(&*app.store, &tenant).await?;
     }
-    tokio::spawn(tell_stops(app.clone()));
     Ok(())
 }
 
-/// Tells units of runs that wind down to stop, once more. In the background: they are few, and have a timer besides.
-async fn tell_stops(app: Arc<Inner>) {
+/// Goes on with turns that reached their bound.
+pub(super) async fn go_on_with_turns(app: &Inner) -> Result<(), Error> {
+    for key in app.store.unfinished_turns(TURNS).await? {
+        app.lanes.send(Ask { key, what: What::Repair, reply: None, logs: Vec::new() });
+    }
+    Ok(())
+}
+
+/// Tells units of runs that wind down to stop, once more. Only what winds down and has work is loaded.
+pub(super) async fn tell_stops(app: &Inner, unseen: Unseen) -> Result<(), Error> {
     let mut after = None;
-    while let Ok(page) = app.store.sweep_page(after.as_ref(), PAGE).await {
-        let Some(last) = page.last() else { return };
-        after = Some(last.projection.run.execution_key());
-        for row in page.iter().filter(|row| row.projection.status == Status::Compensating && row.ready > 0) {
-            go_on(&app, row.projection.run.execution_key());
+    loop {
+        let page = app.store.winding_down(after.as_ref(), PAGE).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(last.clone());
+        // All at once, so that they share loads.
+        join_all(page.iter().map(|key| stop_units(app, key, unseen))).await;
+    }
+}
+
+async fn stop_units(app: &Inner, key: &ExecutionKey, unseen: Unseen) {
+    let look = move |execution: &Execution, definition: &Arc<Definition>| {
+        let by_worker = |unit: &UnitKey| {
+            let unit = definition.plan.step_of(unit).and_then(|index| execution.unit(index).more());
+            unit.is_some_and(|more| more.target == Some(Target::Worker))
+        };
+        let units = engine::stopping(execution, definition).into_iter();
+        let units = units.map(|(unit, attempt)| (unseen == Unseen::Workers && by_worker(&unit), unit, attempt));
+        (execution.key.clone(), units.collect::<Vec<_>>())
+    };
+    let (run, units) = match app.read(&key.tenant, &key.execution, look).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, execution = %key.execution, "the units that must stop cannot be read");
+            return;
+        }
+    };
+    for (may_be_out, unit, attempt) in units {
+        if may_be_out {
+            // Handed out no more, and waited for like what is out, until its grace ends.
+            app.dispatch.stop(&UnitRef { run: run.clone(), unit }, attempt);
+        } else {
+            app.stop(&run, unit, attempt);
         }
     }
 }
@@ -79,18 +129,10 @@ async fn lose(app: &Arc<Inner>, found: InHand) {
 /// Holds what workers had in hand for one session time-out, so that a living one keeps it.
 async fn hold_noted(app: &Arc<Inner>) -> Result<(), Error> {
     let until = app.clock.now().after(app.settings.session_timeout);
-    let classes: HashSet<ReadyClass> = app.store.noted().await?.iter().map(|(row, _)| ReadyClass::from(row)).collect();
-    for class in classes {
-        let page = app.store.ready_page(&class, ReadyOrder::Age, usize::MAX >> 1).await?;
-        for mut item in page.items {
-            if let Some(note) = item.note.take() {
-                app.dispatch.hold(item, note, until);
-            }
+    for mut item in app.store.noted().await?.items {
+        if let Some(note) = item.note.take() {
+            app.dispatch.hold(item, note, until);
         }
     }
     Ok(())
-}
-
-fn go_on(app: &Arc<Inner>, key: ExecutionKey) {
-    app.lanes.send(Ask { key, what: What::Repair, reply: None, logs: Vec::new() });
 }

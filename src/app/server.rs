@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{
-    App, Error, Inner, Purpose, ServerKey, Settings, counters, cursor::Cursors, dispatch, lane, recovery, sweep,
+    App, Error, Inner, Purpose, ServerKey, Settings, counters, cursor::Cursors, dispatch, doubt, lane, recovery, sweep,
     tenants::Tenants, timers, view::Health, writer,
 };
 use crate::{
@@ -55,6 +55,7 @@ impl App {
             stopping: watch::Sender::new(false),
             watch_wake: Default::default(),
             queue_wake: Default::default(),
+            doubt: Default::default(),
             refill_wake: Default::default(),
         });
         tokio::spawn(writer::run(inner.clone(), jobs));
@@ -65,6 +66,7 @@ impl App {
         inner.dispatch.open();
         tokio::spawn(timers::run(inner.clone()));
         tokio::spawn(sweep::run(inner.clone()));
+        tokio::spawn(doubt::run(inner.clone()));
         tokio::spawn(dispatch::watch::run(inner.clone()));
         tokio::spawn(dispatch::watch::run_queue_ends(inner.clone()));
         tokio::spawn(dispatch::watch::run_refills(inner.clone()));

@@ -109,6 +109,12 @@ impl Timers {
         }
     }
 
+    /// There may be rows of which the wheel was not told: all that are due soon are read again.
+    pub(super) fn read_again(&self) {
+        self.lock().loaded_until = Timestamp(i64::MIN);
+        self.changed.notify_one();
+    }
+
     /// How many timers the wheel holds.
     pub(super) fn len(&self) -> usize {
         self.lock().due.len()

@@ -34,6 +34,11 @@ impl Waiters {
         }
     }
 
+    /// Wakes all: any execution may have changed.
+    pub(super) fn all_changed(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ExecutionKey, Arc<watch::Sender<u64>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

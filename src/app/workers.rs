@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     App, Error, ErrorCode, Inner, contracts,
     counters::count,
-    dispatch::{Held, Holder, Taken, session::Session, watch::End},
+    dispatch::{GivenBack, Held, Holder, Taken, session::Session, watch::End},
     view::{
         ActiveDelivery, CompleteRequest, ContractRequest, FailRequest, HeartbeatAnswer, HeartbeatRequest, PollRequest,
         RegisterRequest, Registered, ReportAnswer, TaskView, WorkerView,
@@ -224,7 +224,6 @@ impl App {
 
     /// Takes a failure.
     pub async fn fail_task(&self, tenant: &TenantId, request: FailRequest) -> Result<ReportAnswer, Error> {
-        let delivery = self.delivery(tenant, &request.token)?;
         if request.error_code.is_empty() {
             return Err(Error::invalid("`error_code` must not be empty"));
         }
@@ -236,6 +235,7 @@ impl App {
                 format!("`details` may have at most {bytes_max} bytes"),
             ));
         }
+        let delivery = self.delivery(tenant, &request.token)?;
         let message = request.error_message.unwrap_or_default();
         let mut failure = Failure::task(code, message, request.retryable.unwrap_or(true));
         failure.retry_after_ms = request.retry_after_ms;
@@ -269,22 +269,20 @@ impl App {
         let run = &delivery.unit.run;
         let answer = app.ask(run.execution_key(), Some(run.run), Command::Report(report), None, Vec::new()).await;
         match answer {
-            Ok(Answer::Reported { accepted: true }) => Ok(ReportAnswer { accepted: true, stale: false }),
+            Ok(Answer::Reported { accepted: true }) => {
+                app.dispatch.settle(&delivery.unit, delivery.id);
+                Ok(ReportAnswer { accepted: true, stale: false })
+            }
             Ok(_) => Ok(self.stale(&delivery)),
             // The run is not the present one, or the execution is gone.
-            Err(error)
-                if matches!(error.code, ErrorCode::ExecutionNotFound | ErrorCode::Internal)
-                    && error.cause.is_none() =>
-            {
-                Ok(self.stale(&delivery))
-            }
+            Err(error) if error.is_of_the_past() => Ok(self.stale(&delivery)),
             Err(error) => Err(error),
         }
     }
 
     fn stale(&self, delivery: &Delivery) -> ReportAnswer {
         count(&self.inner.counters.stale_reports);
-        self.inner.dispatch.take_out(&delivery.unit, delivery.id);
+        self.inner.dispatch.settle(&delivery.unit, delivery.id);
         ReportAnswer { accepted: false, stale: true }
     }
 
@@ -483,12 +481,18 @@ impl Handed {
 
 fn give_back(app: &Inner, row: &ReadyRow, delivery: DeliveryId) {
     let now = app.clock.now();
-    if app.dispatch.give_back(&row.unit, delivery, now) {
-        count(&app.counters.returns);
-        app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, noted: Noted::Back(now) });
-        if row.timeouts.queue_ms.is_some() {
-            app.queue_wake.notify_one();
-        }
+    let given_back = app.dispatch.give_back(&row.unit, delivery, now);
+    if given_back == GivenBack::NotOut {
+        return;
+    }
+    count(&app.counters.returns);
+    if given_back == GivenBack::Stopped {
+        let stopped = Command::Stopped { unit: row.unit.unit.clone(), attempt: row.attempt };
+        return app.tell(&row.unit.run, stopped);
+    }
+    app.note(NotePut { unit: row.unit.clone(), attempt: row.attempt, noted: Noted::Back(now) });
+    if row.timeouts.queue_ms.is_some() {
+        app.queue_wake.notify_one();
     }
 }
 

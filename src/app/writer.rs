@@ -104,6 +104,9 @@ pub(super) async fn run(app: Arc<Inner>, mut jobs: mpsc::UnboundedReceiver<Job>)
         // Registered things are rare: a transaction each keeps a failure theirs alone.
         for (batch, reply) in registry {
             let answer = app.store.commit(*batch).await.map(|_| ());
+            if answer.as_ref().is_err_and(store::Error::leaves_doubt) {
+                app.doubt.notify_one();
+            }
             let _ = reply.send(answer);
         }
     }
@@ -160,9 +163,12 @@ async fn commit(app: &Arc<Inner>, gathered: Gathered) -> (usize, Duration) {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 changes = count,
-                "a commit failed; nothing of it was written"
+                "a commit failed; its changes are not taken as written"
             );
             app.counters.commit_failed();
+            if error.leaves_doubt() {
+                app.doubt.notify_one();
+            }
             let error = Arc::new(error);
             for stage in gathered.stages {
                 app.lanes.committed(stage.lane, stage, Err(Lost::Store(error.clone())));

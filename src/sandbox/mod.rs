@@ -36,7 +36,7 @@ mod turns;
 mod upload;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use attempt::{Attempt, Finished, Info, Progress};
 pub use config::{Clock, Config, Limits, ModuleLimits};

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// Why a store could not answer. Nothing of what was asked to be written is written.
+/// Why a store could not answer. Nothing of what was asked to be written is written, unless the error
+/// [leaves doubt](Error::leaves_doubt).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The disk, or the size that the operator allows, is full.
@@ -66,5 +67,10 @@ impl Error {
     /// Returns whether the same request can succeed later without anybody changing it.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Full { .. } | Self::Database(_) | Self::Io { .. })
+    }
+
+    /// Returns whether a commit that failed so may have been written all the same: its answer was lost on the way.
+    pub fn leaves_doubt(&self) -> bool {
+        matches!(self, Self::Database(_) | Self::Io { .. })
     }
 }

@@ -16,7 +16,7 @@ use super::{
     ReadyItem, ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
 };
 use crate::model::{
-    Alias, Digest, Event, ExecutionId, ModuleName, Payload, StoredEvent, TenantId, Timestamp, WorkflowName,
+    Alias, Digest, Event, ExecutionId, ModuleName, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName,
     WorkflowVersion,
     id::{RunKey, UnitRef},
     row::{
@@ -230,6 +230,17 @@ impl Tables {
         self.logs.entry(run).or_default().extend(change.logs);
         self.keys.extend(change.keys.into_iter().map(|key| ((key.tenant.clone(), key.scope.clone()), key)));
         Ok(())
+    }
+
+    fn with_inputs<'a>(&self, rows: impl Iterator<Item = &'a Kept>) -> ReadyPage {
+        let mut page = ReadyPage::default();
+        for Kept { row, note, .. } in rows {
+            match self.input(row) {
+                Ok(input) => page.items.push(ReadyItem { row: row.clone(), input, note: note.clone() }),
+                Err(reason) => page.unreadable.push((row.unit.clone(), reason)),
+            }
+        }
+        page
     }
 
     fn input(&self, row: &ReadyRow) -> Result<Payload, String> {
@@ -452,19 +463,12 @@ impl System for Memory {
             ReadyOrder::Priority => (std::cmp::Reverse(row.priority), row.ready_at),
             ReadyOrder::Age => (std::cmp::Reverse(0), row.ready_at),
         });
-        let mut page = ReadyPage::default();
-        for Kept { row, note, .. } in rows.into_iter().take(limit) {
-            match tables.input(row) {
-                Ok(input) => page.items.push(ReadyItem { row: row.clone(), input, note: note.clone() }),
-                Err(reason) => page.unreadable.push((row.unit.clone(), reason)),
-            }
-        }
-        Ok(page)
+        Ok(tables.with_inputs(rows.into_iter().take(limit)))
     }
 
-    async fn noted(&self) -> Result<Vec<(ReadyRow, Note)>, Error> {
+    async fn noted(&self) -> Result<ReadyPage, Error> {
         let tables = self.tables();
-        Ok(tables.ready.values().filter_map(|kept| Some((kept.row.clone(), kept.note.clone()?))).collect())
+        Ok(tables.with_inputs(tables.ready.values().filter(|kept| kept.note.is_some())))
     }
 
     async fn queue_ends_until(&self, until: Timestamp, limit: usize) -> Result<Vec<ReadyRow>, Error> {
@@ -494,6 +498,14 @@ impl System for Memory {
         let tables = self.tables();
         let turns = tables.active().filter(|row| row.waiting == Waiting::Turn);
         Ok(turns.take(limit).map(|row| row.run.execution_key()).collect())
+    }
+
+    async fn winding_down(&self, after: Option<&ExecutionKey>, limit: usize) -> Result<Vec<ExecutionKey>, Error> {
+        let tables = self.tables();
+        let rows = tables.active().filter(|row| row.status == Status::Compensating);
+        let rows = rows.filter(|row| tables.ready.keys().any(|unit| unit.run == row.run));
+        let keys = rows.map(|row| row.run.execution_key()).filter(|key| after.is_none_or(|after| key > after));
+        Ok(keys.take(limit).collect())
     }
 
     async fn active_executions(&self) -> Result<u64, Error> {

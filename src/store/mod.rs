@@ -35,7 +35,8 @@ use crate::model::{
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Writes a batch in one transaction and one flush, and says of each change whether it won its race. On an error
-    /// nothing of the batch is written. Dropping the future does not stop a commit that has begun.
+    /// nothing of the batch is written, unless the error [leaves doubt](Error::leaves_doubt). Dropping the future does not
+    /// stop a commit that has begun.
     async fn commit(&self, batch: Batch) -> Result<Committed, Error>;
 
     /// Returns, in the order of `keys`, the last run of each execution with its whole history. Where the rows of one cannot
@@ -123,8 +124,8 @@ pub trait System: Store {
     /// Returns ready rows of a class with their inputs.
     async fn ready_page(&self, class: &ReadyClass, order: ReadyOrder, limit: usize) -> Result<ReadyPage, Error>;
 
-    /// Returns every ready row that has a note, for the hold after a restart.
-    async fn noted(&self) -> Result<Vec<(ReadyRow, Note)>, Error>;
+    /// Returns every ready row that has a note, with its input, for the hold after a restart.
+    async fn noted(&self) -> Result<ReadyPage, Error>;
 
     /// Returns ready rows whose time in the queue ends at or before `until`, earliest first, at most `limit`.
     async fn queue_ends_until(&self, until: Timestamp, limit: usize) -> Result<Vec<ReadyRow>, Error>;
@@ -137,6 +138,9 @@ pub trait System: Store {
 
     /// Returns the executions whose engine has more to do (waiting kind `turn`), at most `limit`.
     async fn unfinished_turns(&self, limit: usize) -> Result<Vec<ExecutionKey>, Error>;
+
+    /// Returns the executions that wind down and have a ready row, after `after`, by (tenant, id), at most `limit`.
+    async fn winding_down(&self, after: Option<&ExecutionKey>, limit: usize) -> Result<Vec<ExecutionKey>, Error>;
 
     /// Returns how many executions are not terminal.
     async fn active_executions(&self) -> Result<u64, Error>;

@@ -1,7 +1,7 @@
 //! The dispatcher's state: what is ready, and what is out. Taking, polls, sessions and refills are beside it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -65,6 +65,17 @@ pub(in crate::app) struct Taken {
     pub(in crate::app) progress: Progress,
 }
 
+/// What became of a delivery that was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum GivenBack {
+    /// It was not out.
+    NotOut,
+    /// Its unit is ready again.
+    Ready,
+    /// Its unit was told to stop, and so is taken back for good.
+    Stopped,
+}
+
 /// A class of ready units.
 pub(super) struct Class {
     pub(super) name: ReadyClass,
@@ -83,6 +94,8 @@ pub(super) struct State {
     pub(super) out: HashMap<UnitRef, Held>,
     /// When the time in the queue ends of what was given back: its row may not say so yet.
     pub(super) queued_until: HashMap<UnitRef, Timestamp>,
+    /// Units that were told to stop while nobody had them: they are handed out no more, whatever their rows say.
+    pub(super) stopping: HashSet<UnitRef>,
     pub(super) sessions: HashMap<SessionId, Session>,
     pub(super) parked: BTreeMap<u64, Parked>,
     pub(super) parked_by_work: HashMap<Work, BTreeSet<u64>>,
@@ -129,6 +142,7 @@ impl Dispatcher {
     /// The attempt of a unit is decided: it is not ready any more, and whoever has it is told to stop.
     pub(in crate::app) fn withdraw(&self, unit: &UnitRef) {
         let mut state = self.lock();
+        state.stopping.remove(unit);
         if let Some(held) = state.forget_out(unit) {
             if let Holder::Sandbox(cancel, _) = &held.holder {
                 cancel.cancel();
@@ -139,7 +153,7 @@ impl Dispatcher {
         state.drop_ready(unit);
     }
 
-    /// A unit must stop; returns whether it was still queued, and so is taken back.
+    /// A unit must stop, and is handed out no more. Returns whether it was queued until now, and so is taken back.
     pub(in crate::app) fn stop(&self, unit: &UnitRef, attempt: u32) -> bool {
         let mut state = self.lock();
         match state.out.get_mut(unit) {
@@ -153,24 +167,40 @@ impl Dispatcher {
             }
             _ => {
                 state.drop_ready(unit);
+                state.stopping.insert(unit.clone());
                 true
             }
         }
     }
 
-    /// Gives a delivery back: ready again, no attempt spent, and its time in the queue begins anew.
-    pub(in crate::app) fn give_back(&self, unit: &UnitRef, delivery: DeliveryId, now: Timestamp) -> bool {
+    /// Gives a delivery back: ready again, no attempt spent, and its time in the queue begins anew. One that was told to
+    /// stop is not ready again.
+    pub(in crate::app) fn give_back(&self, unit: &UnitRef, delivery: DeliveryId, now: Timestamp) -> GivenBack {
         let mut state = self.lock();
         if state.out.get(unit).is_none_or(|held| held.delivery != delivery) {
-            return false;
+            return GivenBack::NotOut;
         }
-        let Some(held) = state.forget_out(unit) else { return false };
+        let Some(held) = state.forget_out(unit) else { return GivenBack::NotOut };
+        if held.stop {
+            state.stopping.insert(unit.clone());
+            return GivenBack::Stopped;
+        }
         if let Some(span) = held.ready.row.timeouts.queue_ms {
             state.queued_until.insert(unit.clone(), now.after(span));
         }
         let row = ReadyRow { redelivery: true, ..held.ready.row.clone() };
         state.admit(held.class, Arc::new(Ready { row, input: held.ready.input.clone() }), true);
-        true
+        GivenBack::Ready
+    }
+
+    /// A delivery is decided: it is out no more, and its holder has room again. Mostly its commit said so already.
+    pub(in crate::app) fn settle(&self, unit: &UnitRef, delivery: DeliveryId) {
+        let mut state = self.lock();
+        if state.out.get(unit).is_some_and(|held| held.delivery == delivery)
+            && let Some(held) = state.forget_out(unit)
+        {
+            state.wake_for_room(&held);
+        }
     }
 
     /// Takes a delivery out of the books, to be lost or failed by command; none: it is not out.
@@ -280,6 +310,9 @@ impl State {
 
     /// Puts a unit into its window, or only counts it, and wakes one consumer that can take it.
     pub(super) fn admit(&mut self, class: usize, ready: Arc<Ready>, fresh: bool) {
+        if self.stopping.contains(&ready.row.unit) {
+            return;
+        }
         let window = &self.classes[class].window;
         let full = window.len() >= WINDOW_MAX || (fresh && window.stored > 0 && window.len() >= WINDOW_MAX / 4);
         if full || !self.is_served(class) {

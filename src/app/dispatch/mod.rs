@@ -22,4 +22,4 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub(super) use dispatcher::{Dispatcher, Held, Holder, Taken};
+pub(super) use dispatcher::{Dispatcher, GivenBack, Held, Holder, Taken};

@@ -16,6 +16,13 @@ impl Dispatcher {
         state.classes[class].window.stored = count;
     }
 
+    /// There may be a ready row of this class of which nobody was told: the next refill looks for it.
+    pub(in crate::app) fn expect_row(&self, name: &ReadyClass) {
+        let mut state = self.lock();
+        let class = state.class(name);
+        state.classes[class].window.expect_row();
+    }
+
     /// Whether a window became low since this was asked last.
     pub(in crate::app) fn became_low(&self) -> bool {
         std::mem::take(&mut self.lock().low)

@@ -124,12 +124,13 @@ impl Inner {
             let command = Command::Report(report.clone());
             let run = &row.unit.run;
             match self.ask(run.execution_key(), Some(run.run), command, None, ended.logs.clone()).await {
-                Ok(Answer::Reported { accepted: false }) => {
-                    count(&self.counters.stale_reports);
-                    self.dispatch.take_out(&row.unit, taken.delivery);
+                Ok(answer) => {
+                    if answer == (Answer::Reported { accepted: false }) {
+                        count(&self.counters.stale_reports);
+                    }
+                    self.dispatch.settle(&row.unit, taken.delivery);
                     return;
                 }
-                Ok(_) => return,
                 Err(error) if error.is_transient() && !self.is_stopping() => {
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(REPORT_AGAIN_MAX);

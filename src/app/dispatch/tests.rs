@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Dispatcher, session::Session};
+use super::{Dispatcher, GivenBack, session::Session};
 use crate::model::{
     ContractVersion, Digest, ExecutionId, Millis, NodeLabel, Payload, QueueName, SessionId, TaskName, TenantId,
     Timestamp, UnitKey, WorkerId, WorkflowName, WorkflowVersion,
@@ -11,6 +11,7 @@ use crate::model::{
     id::{RunKey, UnitRef},
     row::ReadyRow,
 };
+use crate::store::{ReadyItem, ReadyOrder, ReadyPage};
 
 fn row(execution: &str, target: Target) -> ReadyRow {
     let run = RunKey { tenant: TenantId::default_tenant(), execution: ExecutionId::new(execution).unwrap(), run: 1 };
@@ -154,7 +155,7 @@ fn what_is_given_back_has_its_whole_time_in_the_queue_again() {
     let id = SessionId::new("s").unwrap();
     let taken = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
     assert!(!dispatcher.take_for_queue_end(&queued, Timestamp(200)), "it is out");
-    assert!(dispatcher.give_back(&queued.unit, taken.delivery, Timestamp(200)));
+    assert_eq!(dispatcher.give_back(&queued.unit, taken.delivery, Timestamp(200)), GivenBack::Ready);
     assert!(!dispatcher.take_for_queue_end(&queued, Timestamp(299)), "it has time left");
     assert!(dispatcher.take_for_queue_end(&queued, Timestamp(300)));
     assert!(dispatcher.take_for_session(&id, 1, Timestamp(300)).unwrap().is_empty());
@@ -166,11 +167,80 @@ fn what_is_given_back_is_ready_again_and_told_apart() {
     offer(&dispatcher, row("e", Target::Worker));
     let id = SessionId::new("s").unwrap();
     let taken = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
-    assert!(dispatcher.give_back(&taken.ready.row.unit, taken.delivery, Timestamp(5)));
-    assert!(!dispatcher.give_back(&taken.ready.row.unit, taken.delivery, Timestamp(5)), "once");
+    let give_back = || dispatcher.give_back(&taken.ready.row.unit, taken.delivery, Timestamp(5));
+    assert_eq!(give_back(), GivenBack::Ready);
+    assert_eq!(give_back(), GivenBack::NotOut, "once");
     let again = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
     assert_eq!((again.ready.row.attempt, again.ready.row.redelivery), (1, true));
     assert_ne!(again.delivery, taken.delivery, "no two deliveries share a token");
+}
+
+/// What the next refill finds: a page of these rows in each order.
+fn refill(dispatcher: &Dispatcher, rows: &[ReadyRow]) {
+    for (class, limit) in dispatcher.refills() {
+        let items = rows.iter().map(|row| ReadyItem { row: row.clone(), input: Payload::null(), note: None });
+        let page = ReadyPage { items: items.collect(), unreadable: Vec::new() };
+        let pages = vec![(ReadyOrder::Priority, page.clone()), (ReadyOrder::Age, page)];
+        dispatcher.refilled(&class, pages, limit / 2 + 1);
+    }
+}
+
+#[test]
+fn what_must_stop_is_handed_out_no_more() {
+    let dispatcher = dispatcher([session("s")]);
+    let queued = row("queued", Target::Worker);
+    offer(&dispatcher, queued.clone());
+    assert!(dispatcher.stop(&queued.unit, 1));
+    assert!(dispatcher.stop(&queued.unit, 1), "asked again, as after a commit that failed");
+    // A repair puts its row once more, and a refill finds it until the stop is committed.
+    offer(&dispatcher, queued.clone());
+    dispatcher.expect_row(&(&queued).into());
+    refill(&dispatcher, std::slice::from_ref(&queued));
+    assert!(take(&dispatcher, "s", 10).is_empty());
+    dispatcher.withdraw(&queued.unit);
+    offer(&dispatcher, queued);
+    assert_eq!(take(&dispatcher, "s", 10), ["queued"]);
+}
+
+#[test]
+fn what_must_stop_is_not_ready_again_when_given_back() {
+    let dispatcher = dispatcher([session("s")]);
+    let unit = row("e", Target::Worker).unit;
+    offer(&dispatcher, row("e", Target::Worker));
+    let taken = dispatcher.take_for_session(&SessionId::new("s").unwrap(), 1, Timestamp(0)).unwrap().remove(0);
+    assert!(!dispatcher.stop(&unit, 1), "it is out");
+    assert_eq!(dispatcher.give_back(&unit, taken.delivery, Timestamp(5)), GivenBack::Stopped);
+    assert!(take(&dispatcher, "s", 10).is_empty());
+}
+
+#[test]
+fn a_row_of_which_nobody_was_told_is_found() {
+    let dispatcher = dispatcher([session("s")]);
+    let untold = row("e", Target::Worker);
+    offer(&dispatcher, row("told", Target::Worker));
+    refill(&dispatcher, &[untold.clone(), row("told", Target::Worker)]);
+    assert_eq!(take(&dispatcher, "s", 10), ["told"], "nothing looks for it");
+    dispatcher.expect_row(&(&untold).into());
+    // This one read before the row was there, and another failure came while it did.
+    let (class, limit) = dispatcher.refills().remove(0);
+    dispatcher.expect_row(&(&untold).into());
+    dispatcher.refilled(&class, vec![(ReadyOrder::Age, ReadyPage::default())], limit / 2 + 1);
+    refill(&dispatcher, &[untold]);
+    assert_eq!(take(&dispatcher, "s", 10), ["e"]);
+}
+
+#[test]
+fn a_settled_delivery_makes_room_and_wakes() {
+    let dispatcher = dispatcher([Session { capacity: Some(1), ..session("s") }]);
+    let id = SessionId::new("s").unwrap();
+    offer(&dispatcher, row("first", Target::Worker));
+    let taken = dispatcher.take_for_session(&id, 1, Timestamp(0)).unwrap().remove(0);
+    let (_, mut woken) = dispatcher.park(&id).unwrap();
+    offer(&dispatcher, row("second", Target::Worker));
+    assert!(woken.try_recv().is_err(), "there is no room");
+    dispatcher.settle(&taken.ready.row.unit, taken.delivery);
+    assert!(woken.try_recv().is_ok());
+    assert_eq!(take(&dispatcher, "s", 10), ["second"]);
 }
 
 #[test]

@@ -116,8 +116,14 @@ impl Inner {
             }
         };
         let answer = self.ask(unit.run.execution_key(), Some(unit.run.run), command, None, Vec::new()).await;
-        if answer.is_err_and(|error| error.is_transient()) {
-            self.dispatch.keep_out(held);
+        match answer {
+            Err(error) if error.is_transient() => self.dispatch.keep_out(held),
+            // It was decided before, and whoever did may not have heard of it: what its row says now is looked up.
+            Err(error) if error.is_of_the_past() => {
+                self.dispatch.expect_row(&(&held.ready.row).into());
+                self.refill_wake.notify_one();
+            }
+            Ok(_) | Err(_) => {}
         }
     }
 

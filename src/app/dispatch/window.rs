@@ -103,6 +103,14 @@ impl Window {
         }
     }
 
+    /// There may be a row that was never counted: the next refill looks for it.
+    pub(super) fn expect_row(&mut self) {
+        // A refill that reads now may have read before that row was there.
+        if self.stored == 0 || self.refill.is_some() {
+            self.count_stored();
+        }
+    }
+
     /// Whether the window is low while rows are stored, and no refill is reading.
     pub(super) fn wants_refill(&self) -> bool {
         self.stored > 0 && self.units.len() < WINDOW_MAX / 4 && self.refill.is_none()

@@ -4,7 +4,7 @@
 //! `$ok`, `$err` and `$say` (see below), and the host's `$write`, `$cancelled`, `$report`, `$last` and `$secret`.
 
 /// A component to be.
-pub(super) struct Guest {
+pub(crate) struct Guest {
     /// The body of `run`, with the locals `$task`, `$task_len`, `$input`, `$input_len`; leaves a pointer to the result.
     run: String,
     /// Definitions beside it in the core module.
@@ -49,7 +49,7 @@ impl Guest {
     }
 
     /// A guest that returns its input.
-    pub(super) fn echo() -> Self {
+    pub(crate) fn echo() -> Self {
         Self::new("(call $ok (local.get $input) (local.get $input_len))")
     }
 
@@ -96,7 +96,7 @@ impl Guest {
     }
 
     /// Returns the component as a binary.
-    pub(super) fn build(&self) -> Vec<u8> {
+    pub(crate) fn build(&self) -> Vec<u8> {
         wat::parse_str(self.text()).unwrap()
     }
 

@@ -2,7 +2,7 @@
 
 mod calls;
 mod fairness;
-mod guest;
+pub(crate) mod guest;
 mod limits;
 mod uploads;
 

@@ -165,6 +165,26 @@ pub(super) fn unfinished_turns(connection: &Connection, limit: usize) -> Result<
     })
 }
 
+/// Returns a page of executions that wind down and have a ready row.
+pub(super) fn winding_down(
+    connection: &Connection,
+    after: Option<&ExecutionKey>,
+    limit: usize,
+) -> Result<Vec<ExecutionKey>, Error> {
+    let select = "SELECT tenant, id FROM executions e INDEXED BY executions_winding_down \
+         WHERE status = 'COMPENSATING' AND (tenant, id) > (?1, ?2) \
+             AND EXISTS (SELECT 1 FROM ready r WHERE r.tenant = e.tenant AND r.execution = e.id AND r.run = e.run) \
+         ORDER BY tenant, id";
+    read_rows(connection, select, place_of(after), limit, |columns| {
+        Ok(ExecutionKey { tenant: columns.id()?, execution: columns.id()? })
+    })
+}
+
+/// The key to go on after. No id is empty, so that the empty one stands before all.
+fn place_of(after: Option<&ExecutionKey>) -> [&str; 2] {
+    after.map_or(["", ""], |key| [key.tenant.as_str(), key.execution.as_str()])
+}
+
 /// Returns a page of what the sweep compares.
 pub(super) fn sweep_page(
     connection: &Connection,
@@ -177,9 +197,7 @@ pub(super) fn sweep_page(
             (SELECT min(due_at) FROM timers t WHERE t.tenant = e.tenant AND t.execution = e.id AND t.run = e.run) \
          FROM executions e INDEXED BY executions_active WHERE {ACTIVE} AND (tenant, id) > (?1, ?2) ORDER BY tenant, id"
     );
-    // No id is empty, so that the empty one stands before all.
-    let (tenant, id) = after.map_or(("", ""), |key| (key.tenant.as_str(), key.execution.as_str()));
-    read_rows(connection, &select, [tenant, id], limit, |columns| {
+    read_rows(connection, &select, place_of(after), limit, |columns| {
         Ok(SweepRow { projection: read(columns)?, ready: columns.number()?, next_timer: columns.time_or_none()? })
     })
 }

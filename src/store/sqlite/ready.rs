@@ -175,6 +175,10 @@ pub(super) fn page(
         ReadyOrder::Priority => by_priority(connection, class, limit)?,
         ReadyOrder::Age => by_age(connection, class, limit)?,
     };
+    with_inputs(connection, rows)
+}
+
+fn with_inputs(connection: &Connection, rows: Vec<RowAndNote>) -> Result<ReadyPage, Error> {
     let mut page = ReadyPage::default();
     for (row, note) in rows {
         match events::input(connection, &row.unit.run, row.input_seq)? {
@@ -213,13 +217,12 @@ fn by_age(connection: &Connection, class: i64, limit: usize) -> Result<Vec<RowAn
 }
 
 /// Returns every row with a note.
-pub(super) fn noted(connection: &Connection) -> Result<Vec<(ReadyRow, Note)>, Error> {
+pub(super) fn noted(connection: &Connection) -> Result<ReadyPage, Error> {
     let select = format!(
         "SELECT {COLUMNS} FROM ready r INDEXED BY ready_noted JOIN ready_classes c ON c.id = r.class \
          WHERE r.note_delivery IS NOT NULL"
     );
-    let rows = read_rows(connection, &select, [], usize::MAX, read)?;
-    Ok(rows.into_iter().filter_map(|(row, note)| Some((row, note?))).collect())
+    with_inputs(connection, read_rows(connection, &select, [], usize::MAX, read)?)
 }
 
 /// Returns rows whose time in the queue ends at or before `until`, earliest first.

@@ -15,7 +15,11 @@ use crate::store::Error;
 pub(super) const APPLICATION_ID: u32 = 0x5361_6e64;
 
 /// Every migration in order. The first `user_version` of them are in a database; none is ever changed.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_lists.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_lists.sql"),
+    include_str!("migrations/0003_winding_down.sql"),
+];
 
 /// The newest schema known.
 pub(super) const SCHEMA: u32 = MIGRATIONS.len() as u32;

@@ -8,7 +8,7 @@ use super::{executions, keys, modules, ready, store::Store, timers};
 use crate::{
     model::{
         TenantId, Timestamp,
-        row::{ExecutionKey, Note, ReadyRow, TimerRow},
+        row::{ExecutionKey, ReadyRow, TimerRow},
     },
     store::{Error, InHand, ReadyClass, ReadyOrder, ReadyPage, Stats, SweepRow, System},
 };
@@ -40,7 +40,7 @@ impl System for Store {
         self.read(move |connection| ready::page(connection, &class, order, limit)).await
     }
 
-    async fn noted(&self) -> Result<Vec<(ReadyRow, Note)>, Error> {
+    async fn noted(&self) -> Result<ReadyPage, Error> {
         self.read(|connection| ready::noted(connection)).await
     }
 
@@ -59,6 +59,11 @@ impl System for Store {
 
     async fn unfinished_turns(&self, limit: usize) -> Result<Vec<ExecutionKey>, Error> {
         self.read(move |connection| executions::unfinished_turns(connection, limit)).await
+    }
+
+    async fn winding_down(&self, after: Option<&ExecutionKey>, limit: usize) -> Result<Vec<ExecutionKey>, Error> {
+        let after = after.cloned();
+        self.read(move |connection| executions::winding_down(connection, after.as_ref(), limit)).await
     }
 
     async fn active_executions(&self) -> Result<u64, Error> {

@@ -74,5 +74,6 @@ suite! {
         redelivery_is_marked_on_all,
         ends_in_a_queue_come_earliest_first,
         the_sweep_sees_every_active_execution,
-        turns_are_found_while_unfinished;
+        turns_are_found_while_unfinished,
+        runs_that_wind_down_are_found_while_they_have_work;
 }

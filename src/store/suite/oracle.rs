@@ -102,8 +102,8 @@ async fn dump(store: &dyn System) -> String {
         items.sort_by_key(|item| item.row.unit.clone());
         writeln!(text, "{items:#?} {:#?}", page.unreadable.len()).unwrap();
     }
-    let mut noted = store.noted().await.unwrap();
-    noted.sort_by_key(|(row, _)| row.unit.clone());
+    let mut noted = store.noted().await.unwrap().items;
+    noted.sort_by_key(|item| item.row.unit.clone());
     writeln!(text, "{noted:#?}").unwrap();
     writeln!(text, "{:#?}", store.sweep_page(None, 100).await.unwrap()).unwrap();
     writeln!(text, "{:#?} {:#?}", store.unfinished_turns(100).await.unwrap(), store.active_executions().await.unwrap())

@@ -3,7 +3,8 @@
 use super::*;
 use crate::{
     model::{
-        Millis, Timestamp,
+        Millis, Status, Timestamp,
+        event::CancelRequested,
         execution::Target,
         row::{Note, ReadyRow, Waiting},
     },
@@ -165,16 +166,19 @@ pub(super) async fn notes_stick_to_their_attempt(store: &dyn System) {
         ],
     )
     .await;
-    let mut noted = store.noted().await.unwrap();
-    noted.sort_by_key(|(row, _)| row.ready_at);
-    assert_eq!(noted, [(rows[0].clone(), note(7)), (rows[2].clone(), note(u128::MAX))]);
+    let noted = async || {
+        let mut items = store.noted().await.unwrap().items;
+        items.sort_by_key(|item| item.row.ready_at);
+        items.into_iter().map(|item| (item.row, item.note)).collect::<Vec<_>>()
+    };
+    assert_eq!(noted().await, [(rows[0].clone(), Some(note(7))), (rows[2].clone(), Some(note(u128::MAX)))]);
     let page = store.ready_page(&(&rows[0]).into(), ReadyOrder::Age, 10).await.unwrap();
     assert_eq!(
         page.items.iter().map(|item| item.note.clone()).collect::<Vec<_>>(),
         [Some(note(7)), None, Some(note(u128::MAX))]
     );
     note_all(store, &[(&rows[0], 1, None), (&rows[2], 9, None)]).await;
-    assert_eq!(store.noted().await.unwrap(), [(rows[2].clone(), note(u128::MAX))]);
+    assert_eq!(noted().await, [(rows[2].clone(), Some(note(u128::MAX)))]);
     let page = store.ready_page(&(&rows[0]).into(), ReadyOrder::Age, 10).await.unwrap();
     let redelivery: Vec<bool> = page.items.iter().map(|item| item.row.redelivery).collect();
     assert_eq!(redelivery, [true, false, false], "what was given back is delivered again");
@@ -270,4 +274,21 @@ pub(super) async fn turns_are_found_while_unfinished(store: &dyn System) {
     assert_eq!(turns(10).await, ["e-2", "e-3"]);
     write(store, [complete(&changes[2])]).await;
     assert_eq!(turns(10).await, ["e-2"]);
+}
+
+pub(super) async fn runs_that_wind_down_are_found_while_they_have_work(store: &dyn System) {
+    let changes = ["e-1", "e-2", "e-3", "e-4"].map(|name| start_with_unit(&run(name), "a"));
+    write(store, changes.clone()).await;
+    let key = |at: usize| changes[at].run.execution_key();
+    assert!(store.winding_down(None, 10).await.unwrap().is_empty(), "all of them run");
+    let mut winding =
+        [1, 2, 3].map(|at| follow(&changes[at], vec![CancelRequested { reason: "by test".into() }.into()]));
+    winding.iter_mut().for_each(|change| change.projection.status = Status::Compensating);
+    winding[1].ready_drop = vec![id("a")];
+    write(store, winding.clone()).await;
+    assert_eq!(store.winding_down(None, 10).await.unwrap(), [key(1), key(3)]);
+    assert_eq!(store.winding_down(None, 1).await.unwrap(), [key(1)]);
+    assert_eq!(store.winding_down(Some(&key(1)), 10).await.unwrap(), [key(3)]);
+    write(store, [complete(&winding[0])]).await;
+    assert_eq!(store.winding_down(None, 10).await.unwrap(), [key(3)]);
 }

@@ -125,10 +125,11 @@ async fn check_cut(event_bytes: usize) {
     let held = store.stats().log_bytes;
     assert!(held > 8 * log_bytes, "an abandoned reader keeps it: {held}");
     reader.execute_batch("COMMIT").unwrap();
-    for round in 0..6 {
+    for round in 0..4 {
         write(&store, [large(&format!("free-{round}"), event_bytes)]).await;
     }
     let cut = store.stats().log_bytes;
-    let most = 2 * log_bytes + u64::try_from(event_bytes).unwrap();
+    // A commit that alone fills the log leaves itself there.
+    let most = 2 * log_bytes.max(u64::try_from(event_bytes).unwrap());
     assert!(cut <= most, "C078: {cut} bytes of log with events of {event_bytes}");
 }
