@@ -9,6 +9,7 @@
 
 use std::{
     io::Write as _,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -94,6 +95,7 @@ async fn sandboxed(bytes: &[u8], at_once: usize) -> Result<Vec<Duration>, Failur
         info: info.clone(),
         input: input.clone(),
         limits: sandbox.limits(),
+        grant: Arc::default(),
         wall: Millis(60_000),
         progress: Progress::default(),
         cancel: Cancel::new(),

@@ -1,6 +1,6 @@
 //! `module inspect` and `module run`: a component in the sandbox of this process, without a server.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use clap::Args;
@@ -111,6 +111,7 @@ pub(super) async fn run(args: Run) -> Result<(), Error> {
         info: info(task, args.attempt, args.timeout)?,
         input: payload,
         limits,
+        grant: Arc::default(),
         wall: args.timeout,
         progress: Progress::default(),
         cancel: Cancel::new(),

@@ -18,6 +18,7 @@
 
 pub mod code;
 pub mod delivery;
+pub mod egress;
 pub mod event;
 pub mod execution;
 pub mod facts;
@@ -30,6 +31,7 @@ pub mod time;
 
 pub use code::{Failure, Origin};
 pub use delivery::{Delivery, Served};
+pub use egress::{EgressEntry, EgressPolicy};
 pub use event::{Event, StoredEvent};
 pub use execution::{Execution, Status, Unit, UnitStatus};
 pub use facts::Facts;

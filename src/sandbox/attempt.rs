@@ -7,7 +7,7 @@ use crate::model::{
     row::LogLine,
 };
 
-use super::{Cancel, Limits};
+use super::{Cancel, Grant, Limits};
 
 /// One attempt to be served.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Attempt {
     pub input: Payload,
     /// What it may use; never more than the server allows.
     pub limits: Limits,
+    /// What it is told and may reach.
+    pub grant: Arc<Grant>,
     /// How long it may take on the wall, from when it has a slot.
     pub wall: Millis,
     /// What was reported of the unit so far, and takes what is reported now.

@@ -88,6 +88,7 @@ impl Inner {
             },
             input: taken.ready.input.clone(),
             limits: self.sandbox.limits(),
+            grant: Arc::default(),
             wall: row.timeouts.attempt_ms,
             progress: taken.progress.clone(),
             cancel: taken.cancel.clone(),

@@ -6,6 +6,8 @@ pub(crate) mod guest;
 mod limits;
 mod uploads;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::model::{
@@ -52,6 +54,7 @@ fn attempt() -> Attempt {
         info: info("a"),
         input: Payload::parse(br#"{"n":1}"#).unwrap(),
         limits: Limits { cpu: Millis(100), ..Limits::default() },
+        grant: Arc::default(),
         wall: Millis(60_000),
         progress: Progress::default(),
         cancel: Cancel::new(),
