@@ -7,12 +7,20 @@ use std::{
 };
 
 use clap::Parser;
-use sandkeep::cli::{Cli, Error};
+use sandkeep::{
+    cli::{Cli, Error},
+    sandbox::{COMPILE_ARGUMENT, compile_process},
+};
 
 /// How long work that blocks may go on after the command has ended.
 const BLOCKING_MAX: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == COMPILE_ARGUMENT) {
+        return compile_process();
+    }
+    // What this process was given open is not for the processes that it starts.
+    close_fds::set_fds_cloexec(3, &[]);
     let cli = Cli::parse();
     let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {

@@ -48,6 +48,9 @@ pub enum Error {
     /// There is no server key.
     #[error("failed to get the server key")]
     Key(#[from] KeyError),
+    /// The program does not know where it is, so it cannot start its compiler.
+    #[error("failed to find this program, which compiles modules in a process of its own")]
+    Program(#[source] std::io::Error),
     /// The operations could not start.
     #[error("failed to start")]
     Start(#[source] app::Error),
@@ -167,7 +170,7 @@ async fn open(config: &Config) -> Result<App, Error> {
         (None, Some(file)) => ServerKey::from_file(file)?,
         (None, None) => ServerKey::from_file(&beside(&path, "key"))?,
     };
-    let sandbox = Sandbox::new(sandbox_config(config))?;
+    let sandbox = Sandbox::new(sandbox_config(config, &path, &key)?)?;
     let store: Arc<dyn System> = Arc::new(store);
     App::start(store, sandbox, Clock::system(), &key, settings(config)).await.map_err(Error::Start)
 }
@@ -186,10 +189,21 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
+/// How modules are compiled: by this very program, in a process of its own; what comes of it is kept.
+fn sandbox_config(config: &Config, database: &std::path::Path, key: &ServerKey) -> Result<sandbox::Config, Error> {
+    let mut settings = observed(config.sandbox.settings());
+    settings.compile.program = Some(std::env::current_exe().map_err(Error::Program)?);
+    settings.compile.shelf = Some(sandbox::ShelfConfig {
+        folder: config.sandbox.artefact_dir.clone().unwrap_or_else(|| beside(database, "artefacts")),
+        bytes_max: config.sandbox.artefact_bytes,
+        key: key.derive(app::Purpose::Artefacts),
+    });
+    Ok(settings)
+}
+
 /// In builds with debug assertions a test can name a log message at which the process aborts, as a module that takes the
 /// server down would. Release builds have no such thing.
-fn sandbox_config(config: &Config) -> sandbox::Config {
-    let settings = config.sandbox.settings();
+fn observed(settings: sandbox::Config) -> sandbox::Config {
     #[cfg(debug_assertions)]
     let settings = sandbox::Config { abort_on_log: std::env::var("SANDKEEP_TEST_ABORT_ON_LOG").ok(), ..settings };
     settings

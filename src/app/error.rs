@@ -1,5 +1,7 @@
 //! Why an operation was refused or failed, as edges tell it: a closed set of codes, each with its HTTP and gRPC status.
 
+use std::sync::Arc;
+
 use crate::{
     engine::Refusal,
     model::{Payload, id, json},
@@ -98,7 +100,7 @@ error_codes! {
 }
 
 /// Why an operation was refused or failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     /// The stable code.
@@ -111,7 +113,7 @@ pub struct Error {
     pub retry_after_ms: Option<u64>,
     /// The truth, for the log.
     #[source]
-    pub cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+    pub cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -127,7 +129,7 @@ impl Error {
 
     /// Returns `INTERNAL`, whose cause is only logged.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self { cause: Some(cause.into()), ..Self::new(ErrorCode::Internal, "internal error") }
+        Self { cause: Some(cause.into().into()), ..Self::new(ErrorCode::Internal, "internal error") }
     }
 
     /// Adds details.
@@ -176,7 +178,7 @@ impl From<store::Error> for Error {
             }
             _ => return Self::internal(error),
         };
-        Self { cause: Some(error.into()), ..Self::new(ErrorCode::Unavailable, message).retry_after(retry_after) }
+        Self { cause: Some(Arc::new(error)), ..Self::new(ErrorCode::Unavailable, message).retry_after(retry_after) }
     }
 }
 

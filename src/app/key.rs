@@ -46,6 +46,8 @@ pub enum Purpose {
     Tokens,
     /// Page cursors.
     Cursors,
+    /// Compiled modules.
+    Artefacts,
 }
 
 impl ServerKey {
@@ -98,6 +100,7 @@ impl ServerKey {
         let info: &[u8] = match purpose {
             Purpose::Tokens => b"sandkeep/tokens/1",
             Purpose::Cursors => b"sandkeep/cursors/1",
+            Purpose::Artefacts => b"sandkeep/artefacts/1",
         };
         let mut key = [0; 32];
         Hkdf::<Sha256>::new(None, &self.0).expand(info, &mut key).expect("32 bytes are within what HKDF gives");

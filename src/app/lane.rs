@@ -622,7 +622,7 @@ fn shared(error: &Arc<crate::store::Error>) -> Error {
     match &**error {
         Store::Full { limit } => Store::Full { limit: limit.clone() }.into(),
         Store::Closed => Store::Closed.into(),
-        other => Error { cause: Some(other.to_string().into()), ..Store::Database(other.to_string().into()).into() },
+        other => Store::Database(other.to_string().into()).into(),
     }
 }
 

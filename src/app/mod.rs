@@ -28,6 +28,7 @@ mod states;
 mod sweep;
 mod tenants;
 mod timers;
+mod uploads;
 pub mod view;
 mod waiters;
 mod workers;
@@ -40,6 +41,7 @@ mod tests;
 pub use dispatch::token::Tokens;
 pub use error::{Error, ErrorCode};
 pub use key::{KeyError, Purpose, ServerKey};
+pub use uploads::{UploadRoom, Uploaded};
 pub use view::*;
 pub use workers::Handed;
 
@@ -103,6 +105,7 @@ struct Inner {
     counters: counters::Counters,
     /// Registrations of documents and modules, one at a time.
     registering: Mutex<()>,
+    uploads: uploads::Uploads,
     /// Whether the server stops.
     stopping: watch::Sender<bool>,
     /// There is something to watch over again.

@@ -6,93 +6,9 @@ use super::{
     App, Error, ErrorCode, Inner, cursor,
     view::{ModuleView, Page, PageRequest},
 };
-use crate::{
-    model::{
-        Alias, Digest, Failure, ModuleName, TenantId, Timestamp, code,
-        facts::TaskSpec,
-        row::{AliasRow, ModuleRow},
-    },
-    sandbox::Rejected,
-    store::{Batch, ModulePut},
-};
+use crate::model::{Alias, Digest, Failure, ModuleName, TenantId, Timestamp, code, row::ModuleRow};
 
 impl App {
-    /// Takes in a component: examined, compiled, asked what it does, stored, and named `live`. The flag says whether the
-    /// digest is new under this name.
-    pub async fn upload_module(
-        &self,
-        tenant: &TenantId,
-        name: &str,
-        content: Bytes,
-    ) -> Result<(ModuleView, bool), Error> {
-        let app = &self.inner;
-        let name = ModuleName::new(name)?;
-        let digest = Digest::of(&content);
-        let found = self.module_row(tenant, &name, Some(&digest)).await?;
-        let (row, created) = match found {
-            Some(row) => (row, false),
-            None => (self.examine(tenant, &name, &content).await?, true),
-        };
-        let _guard = app.registering.lock().await;
-        let mut batch = Batch::default();
-        if created {
-            batch.modules.push(ModulePut { tenant: tenant.clone(), row: row.clone(), content });
-        }
-        let clash = self.clash(tenant, &name, &row.tasks);
-        let is_live = app.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live()))
-            == Some(&digest);
-        if clash.is_none() && !is_live {
-            let alias = AliasRow {
-                module: name.clone(),
-                alias: Alias::live(),
-                digest: digest.clone(),
-                moved_at: app.clock.now(),
-            };
-            batch.aliases.push((tenant.clone(), alias));
-        }
-        if !batch.is_empty() {
-            app.writer.write(batch).await?;
-            app.tenants.refresh(&*app.store, tenant).await?;
-        }
-        if let Some(clash) = clash {
-            return Err(
-                Error::new(ErrorCode::TaskAmbiguous, clash).with_details(&serde_json::json!({ "digest": digest }))
-            );
-        }
-        tracing::info!(module = %name, %digest, created, "a module is live");
-        Ok((self.module_view(tenant, row), created))
-    }
-
-    async fn examine(&self, tenant: &TenantId, name: &ModuleName, content: &Bytes) -> Result<ModuleRow, Error> {
-        let inspected = self.inner.sandbox.inspect(tenant, content.clone()).await;
-        let inspected = inspected.map_err(refused)?;
-        Ok(ModuleRow {
-            name: name.clone(),
-            digest: inspected.module.digest().clone(),
-            size_bytes: u64::try_from(content.len()).unwrap_or(u64::MAX),
-            tasks: inspected.tasks,
-            imports: inspected.imports,
-            created_at: self.inner.clock.now(),
-        })
-    }
-
-    /// Says which other live module, or that a built-in, describes one of the tasks.
-    fn clash(&self, tenant: &TenantId, name: &ModuleName, tasks: &[TaskSpec]) -> Option<String> {
-        let facts = self.inner.tenants.facts(tenant);
-        for task in tasks {
-            if facts.builtin.as_ref().is_some_and(|builtin| builtin.tasks.iter().any(|spec| spec.name == task.name)) {
-                return Some(format!("the task `{}` is built in; the module was kept but is not live", task.name));
-            }
-            if let Some(other) = facts.live.get(&task.name).filter(|other| *other != name) {
-                return Some(format!(
-                    "the live module `{other}` describes the task `{}`, too; the module was kept but is not live",
-                    task.name
-                ));
-            }
-        }
-        None
-    }
-
     /// Lists modules, newest first.
     pub async fn list_modules(&self, tenant: &TenantId, page: PageRequest) -> Result<Page<ModuleView>, Error> {
         let app = &self.inner;
@@ -105,7 +21,8 @@ impl App {
         Ok(page.map(|row| self.module_view(tenant, row)))
     }
 
-    /// Returns one module: the digest asked for, else the live one, else the newest.
+    /// Returns one module: the digest asked for, else the live one, else the newest. Where there is none, an upload that is
+    /// to be one.
     pub async fn find_module(&self, tenant: &TenantId, name: &str, digest: Option<&str>) -> Result<ModuleView, Error> {
         let name = ModuleName::new(name)?;
         let asked = digest.map(Digest::new).transpose()?;
@@ -116,9 +33,13 @@ impl App {
             .modules
             .get(&name)
             .and_then(|aliases| aliases.get(&Alias::live()).cloned());
-        let row = self.module_row(tenant, &name, asked.as_ref().or(live.as_ref())).await?;
-        let row = row.ok_or_else(|| not_found(&name, asked.as_ref()))?;
-        Ok(self.module_view(tenant, row))
+        if let Some(row) = self.module_row(tenant, &name, asked.as_ref().or(live.as_ref())).await? {
+            return Ok(self.module_view(tenant, row));
+        }
+        let uploads = self.inner.store.list_uploads(tenant).await?.into_iter();
+        let meant = uploads.filter(|row| row.name == name && asked.as_ref().is_none_or(|asked| row.digest == *asked));
+        let upload = meant.max_by_key(|row| row.created_at).ok_or_else(|| not_found(&name, asked.as_ref()))?;
+        Ok(ModuleView::of_upload(upload))
     }
 
     /// Returns the bytes of a module.
@@ -130,7 +51,7 @@ impl App {
     }
 
     /// Finds a digest under a name; without a digest the newest.
-    async fn module_row(
+    pub(super) async fn module_row(
         &self,
         tenant: &TenantId,
         name: &ModuleName,
@@ -148,7 +69,7 @@ impl App {
         }
     }
 
-    fn module_view(&self, tenant: &TenantId, row: ModuleRow) -> ModuleView {
+    pub(super) fn module_view(&self, tenant: &TenantId, row: ModuleRow) -> ModuleView {
         let facts = self.inner.tenants.facts(tenant);
         let aliases = facts.modules.get(&row.name).into_iter().flatten();
         let aliases = aliases.filter(|(_, digest)| **digest == row.digest).map(|(alias, _)| alias.to_string());
@@ -157,6 +78,7 @@ impl App {
             digest: row.digest.to_string(),
             size_bytes: row.size_bytes,
             state: "ready".to_owned(),
+            reason: None,
             tasks: row.tasks,
             imports: row.imports,
             aliases: aliases.collect(),
@@ -181,16 +103,6 @@ impl Inner {
                 Err(Failure::sandbox(code::INTERNAL, "the module cannot be read now"))
             }
         }
-    }
-}
-
-/// A component that is too large, or that could not be looked at now, is no bad component.
-fn refused(rejected: Rejected) -> Error {
-    match rejected {
-        Rejected::TooLarge { .. } => Error::new(ErrorCode::PayloadTooLarge, rejected.to_string()),
-        Rejected::Closed => Error::new(ErrorCode::Unavailable, "the server is stopping").retry_after(1_000),
-        Rejected::Internal => Error::internal(rejected),
-        _ => Error::new(ErrorCode::ModuleRejected, rejected.to_string()),
     }
 }
 

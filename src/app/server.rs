@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::{
     App, Error, Inner, Purpose, ServerKey, Settings, counters, cursor::Cursors, dispatch, doubt, lane, recovery, sweep,
-    tenants::Tenants, timers, view::Health, writer,
+    tenants::Tenants, timers, uploads, view::Health, writer,
 };
 use crate::{
     clock::Clock,
@@ -52,6 +52,7 @@ impl App {
             waiters: Default::default(),
             counters: Default::default(),
             registering: Default::default(),
+            uploads: Default::default(),
             stopping: watch::Sender::new(false),
             watch_wake: Default::default(),
             queue_wake: Default::default(),
@@ -63,6 +64,7 @@ impl App {
             tokio::spawn(lane::run(inner.clone(), start));
         }
         recovery::run(&inner).await?;
+        uploads::resume(&inner).await?;
         inner.dispatch.open();
         tokio::spawn(timers::run(inner.clone()));
         tokio::spawn(sweep::run(inner.clone()));
@@ -101,7 +103,10 @@ impl App {
         let mut text = inner.counters.text();
         let stats = inner.store.stats();
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let rows: [(&str, &str, &str, u64); 11] = [
+        let (compiled, found_compiled) = inner.sandbox.compiles();
+        let rows: [(&str, &str, &str, u64); 13] = [
+            ("sandkeep_modules_compiled_total", "counter", "Modules that were compiled.", compiled),
+            ("sandkeep_artefacts_used_total", "counter", "Modules that were found compiled.", found_compiled),
             ("sandkeep_commits_total", "counter", "Transactions that were committed.", stats.commits),
             ("sandkeep_commit_microseconds_total", "counter", "How long commits took in all.", stats.commit_us),
             ("sandkeep_database_bytes", "gauge", "Size of the database.", stats.database_bytes),

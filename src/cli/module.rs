@@ -1,9 +1,13 @@
 //! `module`: uploads modules, and examines and runs them without a server.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Subcommand;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{
     Error,
@@ -12,11 +16,15 @@ use super::{
     listing::Listing,
     module_local,
     output::Output,
+    progress::Spinner,
     units,
 };
 
 /// The largest component, in bytes.
 pub(super) const MODULE_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
+/// How often a server that compiles is asked whether it is done.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -57,6 +65,7 @@ pub(super) struct Module {
     pub(super) digest: String,
     size_bytes: u64,
     state: String,
+    reason: Option<String>,
     pub(super) tasks: Vec<Task>,
     aliases: Vec<String>,
 }
@@ -112,12 +121,30 @@ async fn push(args: Push) -> Result<(), Error> {
 }
 
 /// Uploads one component.
-pub(super) async fn upload(
-    client: &Client,
-    name: &str,
-    bytes: Vec<u8>,
-) -> Result<Box<serde_json::value::RawValue>, Error> {
-    client.post(&To::path(&["modules", name]), Body::Module(bytes), None).await
+pub(super) async fn upload(client: &Client, name: &str, bytes: Vec<u8>) -> Result<Box<RawValue>, Error> {
+    let answer = client.post(&To::path(&["modules", name]), Body::Module(bytes), None).await?;
+    wait_until_compiled(client, answer).await
+}
+
+/// Waits while an upload is being compiled; returns the module.
+async fn wait_until_compiled(client: &Client, mut answer: Box<RawValue>) -> Result<Box<RawValue>, Error> {
+    let mut spinner = None;
+    loop {
+        let module: Module = client.read(&answer)?;
+        match module.state.as_str() {
+            "compiling" => {}
+            "rejected" => return Err(Error::Failed(rejection(&module))),
+            _ => return Ok(answer),
+        }
+        spinner.get_or_insert_with(|| Spinner::start(format!("compiling `{}`", module.name)));
+        tokio::time::sleep(LOOK_AGAIN).await;
+        answer = client.get(&To::path(&["modules", &module.name, &module.digest])).await?;
+    }
+}
+
+fn rejection(module: &Module) -> String {
+    let reason = module.reason.as_deref().unwrap_or("the server does not say why");
+    format!("module `{}` was rejected: {reason}", module.name)
 }
 
 /// Returns the module's name that a file's name says.

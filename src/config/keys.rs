@@ -80,6 +80,18 @@ sections! {
         log_bytes: u64 = MIB / 4, "bytes", 0..=16_777_216;
         /// How much memory compiled modules may take.
         cache_bytes: u64 = 512 * MIB, "bytes", 1_048_576..=1_099_511_627_776;
+        /// Where compiled modules are kept between starts, sealed with the server key; without it `PATH.artefacts` beside the database.
+        artefact_dir: Option<PathBuf> = None, "path";
+        /// How much disk compiled modules may take there; the least recently used go first.
+        artefact_bytes: u64 = 4_096 * MIB, "bytes", 0..=1_099_511_627_776;
+        /// How much processor time compiling one module may take, in whole seconds rounded up; past it, it is compiled once more without optimisation.
+        compile_cpu_ms: u64 = 60_000, "ms", 1..=3_600_000;
+        /// How long compiling one module may take on the wall.
+        compile_wall_ms: u64 = 120_000, "ms", 1..=3_600_000;
+        /// How much address space the process that compiles may have.
+        compile_memory_bytes: u64 = 2_048 * MIB, "bytes", 268_435_456..=1_099_511_627_776;
+        /// How many modules are compiled at a time, one of each tenant; without it half as many as there are processors.
+        compile_at_once: Option<usize> = None, "compiles", 1..=1_024;
         /// How often a running guest looks up: the longest turn while others wait.
         tick_ms: u64 = 2, "ms", 1..=1_000;
     }

@@ -23,6 +23,13 @@ impl Sandbox {
                 log_bytes: bytes(self.log_bytes),
                 ..usual.limits
             },
+            compile: sandbox::CompileConfig {
+                memory_bytes: self.compile_memory_bytes,
+                cpu: Millis(self.compile_cpu_ms),
+                wall: Millis(self.compile_wall_ms),
+                at_once: self.compile_at_once.unwrap_or(usual.compile.at_once),
+                ..usual.compile
+            },
             module: sandbox::ModuleLimits { size_bytes: bytes(self.module_size_bytes), ..usual.module },
             ..usual
         }

@@ -31,11 +31,10 @@ mod units;
 mod workers;
 mod workflows;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
 
 use axum::{Router, extract::FromRef, middleware};
 use bytes::Bytes;
-use tokio::sync::Semaphore;
 
 use crate::app::{App, ErrorCode};
 
@@ -44,9 +43,6 @@ pub use serve::serve;
 
 /// What every answer carries in `x-sandkeep-api-version`.
 pub const API_VERSION: &str = "sandkeep-api/1";
-
-/// How many modules are received at once; each may hold 64 MiB while it comes in.
-const UPLOADS_MAX: usize = 4;
 
 /// What the edge must know of its listener.
 #[derive(Clone, Debug)]
@@ -59,7 +55,6 @@ pub struct Options {
 #[derive(Clone)]
 struct Edge {
     app: App,
-    uploads: Arc<Semaphore>,
     document: Bytes,
 }
 
@@ -73,7 +68,7 @@ impl FromRef<Edge> for App {
 pub fn router(app: App, options: &Options) -> Router {
     let (routes, document) = openapi::routes().split_for_parts();
     let document = openapi::text(document);
-    let edge = Edge { app, uploads: Arc::new(Semaphore::new(UPLOADS_MAX)), document };
+    let edge = Edge { app, document };
     routes
         .fallback(|| async { answer::refuse(ErrorCode::NotFound, "there is no such route") })
         .method_not_allowed_fallback(|| async {

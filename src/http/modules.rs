@@ -10,15 +10,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Edge,
-    answer::{Answer, created, json, raw},
+    answer::{Answer, json, raw},
     body::{self, MODULE_BYTES_MAX, Takes},
     caller::{Segments, Tenant},
     query::{PageQuery, Query},
 };
-use crate::app::{App, Error, ErrorCode, ModuleView, PageRequest};
-
-/// How long to wait before an upload that found no room is tried again.
-const UPLOAD_AGAIN_MS: u64 = 1_000;
+use crate::app::{App, ModuleView, PageRequest, Uploaded};
 
 pub(super) fn routes() -> OpenApiRouter<Edge> {
     OpenApiRouter::new()
@@ -28,25 +25,31 @@ pub(super) fn routes() -> OpenApiRouter<Edge> {
         .routes(routes!(find_module_content))
 }
 
-/// Uploads a component. 201 when it is new, 200 when the same bytes are there.
+/// Uploads a component. 201 when it is new, 200 when the same bytes are there, 202 when it takes longer than two seconds to
+/// compile: its `state` is then `compiling`, and `GET` shows `ready` or `rejected` with the `reason`.
 #[utoipa::path(
     post, path = "/v1/modules/{name}", tag = "modules", params(("name" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/wasm", description = "The component."),
-    responses((status = 201, body = ModuleView), (status = 200, body = ModuleView))
+    responses(
+        (status = 201, body = ModuleView), (status = 200, body = ModuleView), (status = 202, body = ModuleView)
+    )
 )]
 async fn upload_module(
-    State(edge): State<Edge>,
+    State(app): State<App>,
     Tenant(tenant): Tenant,
     Segments(name): Segments<String>,
     _: Query<()>,
     request: Request,
 ) -> Answer {
-    let _room = edge.uploads.try_acquire().map_err(|_| {
-        Error::new(ErrorCode::ResourceExhausted, "too many modules are being uploaded").retry_after(UPLOAD_AGAIN_MS)
-    })?;
+    let room = app.upload_room(&tenant)?;
     let content = body::read(request, Takes::Component, MODULE_BYTES_MAX).await?;
-    let (module, new) = edge.app.upload_module(&tenant, &name, content).await?;
-    json(created(new), &module)
+    let (module, uploaded) = app.upload_module(room, &name, content).await?;
+    let status = match uploaded {
+        Uploaded::Created => StatusCode::CREATED,
+        Uploaded::Present => StatusCode::OK,
+        Uploaded::Compiling => StatusCode::ACCEPTED,
+    };
+    json(status, &module)
 }
 
 /// A page of modules, newest first.
@@ -54,6 +57,9 @@ async fn upload_module(
 struct Modules {
     /// One row for each digest.
     modules: Vec<ModuleView>,
+    /// On the first page: what is compiling, and what was rejected lately.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    uploads: Vec<ModuleView>,
     /// Where the next page begins; null: this is the last.
     next_cursor: Option<String>,
 }
@@ -63,8 +69,9 @@ struct Modules {
     get, path = "/v1/modules", tag = "modules", params(PageQuery), responses((status = 200, body = Modules))
 )]
 async fn list_modules(State(app): State<App>, Tenant(tenant): Tenant, Query(page): Query<PageRequest>) -> Answer {
+    let uploads = if page.cursor.is_none() { app.list_uploads(&tenant).await? } else { Vec::new() };
     let page = app.list_modules(&tenant, page).await?;
-    json(StatusCode::OK, &Modules { modules: page.items, next_cursor: page.next_cursor })
+    json(StatusCode::OK, &Modules { modules: page.items, uploads, next_cursor: page.next_cursor })
 }
 
 /// Returns the live digest of a module, else the newest.

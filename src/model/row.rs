@@ -304,6 +304,21 @@ pub struct ModuleRow {
     pub created_at: Timestamp,
 }
 
+/// An upload that is not a module yet: it is compiling, or was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadRow {
+    /// The name it is to have.
+    pub name: ModuleName,
+    /// Its digest.
+    pub digest: Digest,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Why it was refused; none: it is compiling.
+    pub reason: Option<String>,
+    /// When it was uploaded.
+    pub created_at: Timestamp,
+}
+
 /// An alias of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AliasRow {

@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 use crate::model::Digest;
 
-use super::{Module, Rejected};
+use super::Module;
 
 /// The cache.
 pub(super) struct Cache {
@@ -57,9 +57,9 @@ impl Cache {
 
     /// Returns the module, made by `make` where it is not there. Of several callers at a time one makes it and the
     /// others wait; when the one is dropped or fails, the next has a try.
-    pub(super) async fn get_or_make<F>(&self, digest: &Digest, make: impl FnOnce() -> F) -> Result<Module, Rejected>
+    pub(super) async fn get_or_make<E, F>(&self, digest: &Digest, make: impl FnOnce() -> F) -> Result<Module, E>
     where
-        F: Future<Output = Result<Module, Rejected>>,
+        F: Future<Output = Result<Module, E>>,
     {
         if let Some(module) = self.get(digest) {
             return Ok(module);

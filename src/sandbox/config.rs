@@ -8,7 +8,7 @@ use std::{
 
 use crate::model::{Millis, Timestamp, json::PAYLOAD_BYTES_MAX};
 
-use super::machine;
+use super::{compile::CompileConfig, machine};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -36,6 +36,8 @@ pub struct Config {
     pub limits: Limits,
     /// What a module may be.
     pub module: ModuleLimits,
+    /// Where and how components are compiled.
+    pub compile: CompileConfig,
     /// The clock of log lines.
     pub clock: Clock,
     /// For tests of crashes: a log message equal to this ends the process at once.
@@ -97,6 +99,7 @@ impl Default for Config {
             cache_bytes: 512 * MIB as u64,
             limits: Limits::default(),
             module: ModuleLimits::default(),
+            compile: CompileConfig::default(),
             clock: Arc::new(system_now),
             #[cfg(debug_assertions)]
             abort_on_log: None,

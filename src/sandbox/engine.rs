@@ -1,6 +1,9 @@
 //! The engine: one per process, strict, with pools cut to the slots.
 
-use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, WasmFeatures};
+use serde::{Deserialize, Serialize};
+use wasmtime::{
+    Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, RegallocAlgorithm, WasmFeatures,
+};
 
 use super::config::Config;
 
@@ -57,8 +60,8 @@ const PAGE_BYTES: usize = 64 * 1024;
 const INSTANCE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// How memory for instances is had. Tried in this order; the first one that the address space has room for is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Layout {
     /// A pool with 4 GiB of addresses for each memory, so that guests need no bounds checks.
     Wide,
     /// A pool with as many addresses as a memory may have bytes; guests check bounds.
@@ -67,8 +70,35 @@ enum Layout {
     OnDemand,
 }
 
-/// Makes the engine, and returns the features that it validates with.
-pub(super) fn build(config: &Config) -> Result<(Engine, WasmFeatures), wasmtime::Error> {
+/// How much work the compiler puts into a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Tier {
+    /// Optimised.
+    Full,
+    /// In a time that grows with the size alone: for what would take the other one too long.
+    Fallback,
+}
+
+/// What decides how code is compiled, so that another process can compile it for this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) layout: Layout,
+    pub(super) tier: Tier,
+    /// The largest memory of a module, in bytes.
+    pub(super) memory_bytes: u64,
+    /// The wasm stack, in bytes.
+    pub(super) stack_bytes: usize,
+}
+
+/// The engine of a process, with how it came about.
+pub(super) struct Built {
+    pub(super) engine: Engine,
+    pub(super) features: WasmFeatures,
+    pub(super) layout: Layout,
+}
+
+/// Makes the engine that runs guests.
+pub(super) fn build(config: &Config) -> Result<Built, wasmtime::Error> {
     match engine(config, Layout::Wide) {
         Ok(built) => return Ok(built),
         Err(error) => tracing::debug!(error = format!("{error:#}"), "no wide instance pool"),
@@ -94,30 +124,56 @@ pub(super) fn build(config: &Config) -> Result<(Engine, WasmFeatures), wasmtime:
     }
 }
 
-fn engine(config: &Config, layout: Layout) -> Result<(Engine, WasmFeatures), wasmtime::Error> {
+/// Makes an engine that only compiles: its code fits the engine that the plan is of, and it has no pool.
+pub(super) fn compiler(plan: Plan) -> Result<Engine, wasmtime::Error> {
+    let mut settings = settings(plan);
+    settings.allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    Engine::new(&settings)
+}
+
+/// Returns how code must be compiled for an engine of this layout.
+pub(super) fn plan(config: &Config, layout: Layout, tier: Tier) -> Plan {
+    Plan { layout, tier, memory_bytes: memory_bytes(config) as u64, stack_bytes: config.module.stack_bytes }
+}
+
+fn engine(config: &Config, layout: Layout) -> Result<Built, wasmtime::Error> {
+    let mut settings = settings(plan(config, layout, Tier::Full));
+    match layout {
+        Layout::Wide | Layout::Narrow => settings.allocation_strategy(pool(config)),
+        Layout::OnDemand => settings.allocation_strategy(InstanceAllocationStrategy::OnDemand),
+    };
+    Ok(Built { engine: Engine::new(&settings)?, features: features(), layout })
+}
+
+fn settings(plan: Plan) -> wasmtime::Config {
     let mut settings = wasmtime::Config::new();
     settings
-        .cranelift_opt_level(OptLevel::Speed)
         .cranelift_nan_canonicalization(true)
         .epoch_interruption(true)
         .consume_fuel(false)
         .concurrency_support(false)
-        .max_wasm_stack(config.module.stack_bytes)
-        .async_stack_size(config.module.stack_bytes + HOST_STACK_BYTES)
+        .max_wasm_stack(plan.stack_bytes)
+        .async_stack_size(plan.stack_bytes + HOST_STACK_BYTES)
         .async_stack_zeroing(true);
+    match plan.tier {
+        Tier::Full => settings.cranelift_opt_level(OptLevel::Speed),
+        Tier::Fallback => {
+            settings.cranelift_opt_level(OptLevel::None).cranelift_regalloc_algorithm(RegallocAlgorithm::SinglePass)
+        }
+    };
     for (feature, _) in OFF {
         settings.wasm_features(*feature, false);
     }
-    let memory_bytes = memory_bytes(config) as u64;
-    match layout {
-        Layout::Wide => settings.allocation_strategy(pool(config)),
-        Layout::Narrow => settings.memory_reservation(memory_bytes).allocation_strategy(pool(config)),
-        Layout::OnDemand => settings
-            .memory_reservation(memory_bytes)
-            .memory_reservation_for_growth(0)
-            .allocation_strategy(InstanceAllocationStrategy::OnDemand),
-    };
-    Ok((Engine::new(&settings)?, features()))
+    match plan.layout {
+        Layout::Wide => {}
+        Layout::Narrow => {
+            settings.memory_reservation(plan.memory_bytes);
+        }
+        Layout::OnDemand => {
+            settings.memory_reservation(plan.memory_bytes).memory_reservation_for_growth(0);
+        }
+    }
+    settings
 }
 
 /// Returns what the engine accepts: what it accepts by default, without what is off.
@@ -178,7 +234,7 @@ mod tests {
 
     #[test]
     fn features_that_are_off_are_not_validated() {
-        let (_, features) = build(&config(1)).unwrap();
+        let features = build(&config(1)).unwrap().features;
         for (feature, name) in OFF {
             assert!(!features.intersects(*feature), "{name}");
         }

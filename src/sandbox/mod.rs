@@ -40,6 +40,7 @@ mod upload;
 pub(crate) mod tests;
 
 pub use attempt::{Attempt, Finished, Info, Progress};
+pub use compile::{COMPILE_ARGUMENT, CompileConfig, ShelfConfig, compile_process};
 pub use config::{Clock, Config, Limits, ModuleLimits};
 pub use control::Cancel;
 pub use grant::Grant;

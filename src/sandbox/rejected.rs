@@ -69,6 +69,14 @@ pub enum Rejected {
         /// Why.
         problem: String,
     },
+    /// Compiling it takes more than a compile may, also without optimisation.
+    #[error(
+        "the component takes too much to compile (COMPILE_BUDGET_EXCEEDED: {what}): split its largest functions, or build it with less inlining"
+    )]
+    CompileBudget {
+        /// What there was too little of.
+        what: &'static str,
+    },
     /// `describe` did not return.
     #[error("the module cannot describe itself: `describe` ended with {}: {}", .failure.code, .failure.message)]
     Describe {

@@ -4,16 +4,21 @@ use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use wasmtime::{Engine, WasmFeatures, component::Linker};
+use wasmtime::{
+    WasmFeatures,
+    component::{Component, Linker},
+};
 
 use crate::model::{Digest, Failure, Millis, TenantId, code};
 
 use super::{
     Attempt, Cancel, Config, Finished, Inspected, Limits, Module, Rejected,
     cache::Cache,
-    call, compile,
+    call,
+    compile::Compiler,
     control::Stop,
-    engine, host, outcome,
+    engine::{self, Built},
+    host, outcome,
     state::{Env, State},
     ticker::Ticker,
     turns::Turns,
@@ -48,20 +53,19 @@ pub struct Sandbox(Arc<Inner>);
 
 struct Inner {
     config: Config,
-    engine: Engine,
     features: WasmFeatures,
     linker: Linker<State>,
     env: Arc<Env>,
     ticker: Arc<Ticker>,
     cache: Cache,
     slots: Arc<Semaphore>,
-    compiles: Semaphore,
+    compiler: Compiler,
 }
 
 impl Sandbox {
     /// Makes the engine, starts the threads, and makes sure that the clock ticks.
     pub fn new(config: Config) -> Result<Self, Error> {
-        let (engine, features) = engine::build(&config).map_err(in_words)?;
+        let Built { engine, features, layout } = engine::build(&config).map_err(in_words)?;
         let mut linker = Linker::new(&engine);
         host::add_to_linker(&mut linker).map_err(in_words)?;
         let ticker = Ticker::start(engine.clone(), config.tick).map_err(Error::Thread)?;
@@ -79,9 +83,8 @@ impl Sandbox {
         let sandbox = Self(Arc::new(Inner {
             cache: Cache::new(config.cache_bytes),
             slots: Arc::new(Semaphore::new(config.slots())),
-            compiles: Semaphore::new(config.threads.div_ceil(2)),
+            compiler: Compiler::new(&engine, layout, &config),
             config,
-            engine,
             features,
             linker,
             env,
@@ -95,6 +98,11 @@ impl Sandbox {
         self.0.config.slots()
     }
 
+    /// Returns how many components were compiled, and how many were found compiled, since the start.
+    pub fn compiles(&self) -> (u64, u64) {
+        self.0.compiler.counts()
+    }
+
     /// Returns what an attempt may use at most.
     pub fn limits(&self) -> Limits {
         self.0.config.limits
@@ -103,7 +111,8 @@ impl Sandbox {
     /// Examines an upload from its first byte to the tasks that it describes, and keeps it when it is good. `tenant`
     /// is whose turn the module's own code has.
     pub async fn inspect(&self, tenant: &TenantId, bytes: Bytes) -> Result<Inspected, Rejected> {
-        let (imports, module) = self.prepare(bytes).await?;
+        let (imports, digest) = self.examine(bytes.clone()).await?;
+        let module = self.make(tenant, &digest, bytes).await?;
         let described = self.describe(tenant, &module).await?;
         let tasks = upload::tasks(described, self.0.config.module.tasks)?;
         self.0.cache.insert(module.clone());
@@ -115,12 +124,24 @@ impl Sandbox {
         self.0.cache.get(digest)
     }
 
-    /// Returns a module that was accepted before, compiled from `bytes` where it is not in memory. Callers at a time
-    /// share one compile.
-    pub async fn load(&self, digest: &Digest, bytes: Bytes) -> Result<Module, Rejected> {
+    /// Returns a module that was accepted before: from memory, from the artefacts that are kept, or compiled from what
+    /// `bytes` gives. Callers at a time share one load.
+    pub async fn load<E: From<Rejected>>(
+        &self,
+        tenant: &TenantId,
+        digest: &Digest,
+        bytes: impl Future<Output = Result<Bytes, E>>,
+    ) -> Result<Module, E> {
         let load = || async {
-            let (_, module) = self.prepare(bytes).await?;
-            if module.digest() == digest { Ok(module) } else { Err(Rejected::Corrupt { digest: digest.clone() }) }
+            if let Some(module) = self.find(digest).await? {
+                return Ok(module);
+            }
+            let bytes = bytes.await?;
+            let (_, found) = self.examine(bytes.clone()).await?;
+            if found != *digest {
+                return Err(Rejected::Corrupt { digest: digest.clone() }.into());
+            }
+            Ok(self.link(self.0.compiler.compile(tenant, digest, bytes).await?, digest.clone())?)
         };
         self.0.cache.get_or_make(digest, load).await
     }
@@ -159,7 +180,7 @@ impl Sandbox {
     /// Returns how many instances and memories the pool has out.
     #[cfg(test)]
     pub(super) fn in_use(&self) -> (u64, usize) {
-        let metrics = self.0.engine.pooling_allocator_metrics().expect("tests have a pool");
+        let metrics = self.0.linker.engine().pooling_allocator_metrics().expect("tests have a pool");
         (metrics.component_instances(), metrics.memories())
     }
 
@@ -197,15 +218,38 @@ impl Sandbox {
         }
     }
 
-    /// Examines, compiles and links, off the threads that serve the API and a few at a time.
-    async fn prepare(&self, bytes: Bytes) -> Result<(Vec<String>, Module), Rejected> {
-        let _permit = self.0.compiles.acquire().await.map_err(|_| Rejected::Closed)?;
+    /// Examines an upload, off the threads that serve the API.
+    async fn examine(&self, bytes: Bytes) -> Result<(Vec<String>, Digest), Rejected> {
         let inner = Arc::clone(&self.0);
-        let prepared = tokio::task::spawn_blocking(move || inner.prepare(&bytes)).await;
-        prepared.unwrap_or_else(|error| {
+        let examined = tokio::task::spawn_blocking(move || {
+            let imports = upload::examine(&bytes, inner.features, &inner.config)?;
+            Ok((imports, Digest::of(&bytes)))
+        });
+        examined.await.unwrap_or_else(|error| {
             tracing::error!(%error, "examining a component failed");
             Err(Rejected::Internal)
         })
+    }
+
+    /// Returns the module of a component that was examined, compiled where that was not done before.
+    async fn make(&self, tenant: &TenantId, digest: &Digest, bytes: Bytes) -> Result<Module, Rejected> {
+        if let Some(module) = self.cached(digest) {
+            return Ok(module);
+        }
+        match self.find(digest).await? {
+            Some(module) => Ok(module),
+            None => self.link(self.0.compiler.compile(tenant, digest, bytes).await?, digest.clone()),
+        }
+    }
+
+    /// Returns a module whose artefact is kept.
+    async fn find(&self, digest: &Digest) -> Result<Option<Module>, Rejected> {
+        let found = self.0.compiler.find(digest).await;
+        found.map(|component| self.link(component, digest.clone())).transpose()
+    }
+
+    fn link(&self, component: Component, digest: Digest) -> Result<Module, Rejected> {
+        Module::link(&self.0.linker, &component, digest)
     }
 
     async fn describe(
@@ -227,19 +271,9 @@ impl Sandbox {
 }
 
 impl Inner {
-    fn prepare(&self, bytes: &[u8]) -> Result<(Vec<String>, Module), Rejected> {
-        let imports = upload::examine(bytes, self.features, &self.config)?;
-        let digest = Digest::of(bytes);
-        if let Some(module) = self.cache.get(&digest) {
-            return Ok((imports, module));
-        }
-        let component = compile::compile(&self.engine, bytes)?;
-        Ok((imports, Module::link(&self.linker, &component, digest)?))
-    }
-
     fn shutdown(&self) {
         self.slots.close();
-        self.compiles.close();
+        self.compiler.close();
         self.ticker.close();
         self.env.turns.close();
     }

@@ -6,7 +6,9 @@ use super::Error;
 use crate::model::{
     Alias, Digest, ModuleName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
     id::{RunKey, UnitRef},
-    row::{AliasRow, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, WorkflowRow},
+    row::{
+        AliasRow, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, UploadRow, WorkflowRow,
+    },
 };
 
 /// Everything that one transaction writes.
@@ -23,14 +25,20 @@ pub struct Batch {
     pub workflows_drop: Vec<(TenantId, WorkflowName, WorkflowVersion)>,
     /// Default versions to set.
     pub defaults: Vec<(TenantId, WorkflowName, WorkflowVersion)>,
-    /// Modules to keep.
+    /// Uploads to note, each over the one of the same key; the bytes of a refused one go.
+    pub uploads: Vec<(TenantId, UploadRow)>,
+    /// Pieces of components to keep; one that is there already is kept.
+    pub chunks: Vec<ChunkPut>,
+    /// Modules to keep, whose bytes are there or in the same batch.
     pub modules: Vec<ModulePut>,
     /// Aliases to move, each made where it is not there.
     pub aliases: Vec<(TenantId, AliasRow)>,
     /// Aliases to remove.
     pub aliases_drop: Vec<(TenantId, ModuleName, Alias)>,
-    /// Modules to remove; the bytes go with the last one that names them.
+    /// Modules to remove; the bytes go with the last one that needs them.
     pub modules_drop: Vec<(TenantId, ModuleName, Digest)>,
+    /// Uploads to forget, after the modules are kept; the bytes go with the last one that needs them.
+    pub uploads_drop: Vec<(TenantId, ModuleName, Digest)>,
 }
 
 impl Batch {
@@ -41,10 +49,13 @@ impl Batch {
             && self.workflows.is_empty()
             && self.workflows_drop.is_empty()
             && self.defaults.is_empty()
+            && self.uploads.is_empty()
+            && self.chunks.is_empty()
             && self.modules.is_empty()
             && self.aliases.is_empty()
             && self.aliases_drop.is_empty()
             && self.modules_drop.is_empty()
+            && self.uploads_drop.is_empty()
     }
 }
 
@@ -112,8 +123,33 @@ pub struct ModulePut {
     pub tenant: TenantId,
     /// What is said of it.
     pub row: ModuleRow,
-    /// Its bytes, stored once for all who have the same.
-    pub content: bytes::Bytes,
+}
+
+/// Keeps a piece of a component. Its bytes are stored once for all who have the same.
+#[derive(Clone, Debug)]
+pub struct ChunkPut {
+    /// The digest of the component.
+    pub digest: Digest,
+    /// Its place, from 0.
+    pub number: u32,
+    /// Its bytes, at most [`CHUNK_BYTES`].
+    pub bytes: bytes::Bytes,
+}
+
+/// The size of a piece. A store reads and writes a value as a whole; this bounds what it holds at once.
+pub const CHUNK_BYTES: usize = 256 * 1024;
+
+impl ChunkPut {
+    /// Cuts a component into pieces, without copying it.
+    pub fn all(digest: &Digest, content: &bytes::Bytes) -> Vec<Self> {
+        let pieces = (0..).zip((0..content.len()).step_by(CHUNK_BYTES));
+        let piece = |(number, at): (u32, usize)| Self {
+            digest: digest.clone(),
+            number,
+            bytes: content.slice(at..content.len().min(at + CHUNK_BYTES)),
+        };
+        pieces.map(piece).collect()
+    }
 }
 
 /// What became of a batch.

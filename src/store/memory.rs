@@ -20,8 +20,8 @@ use crate::model::{
     WorkflowVersion,
     id::{RunKey, UnitRef},
     row::{
-        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, Waiting,
-        WorkflowRow,
+        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, UploadRow,
+        Waiting, WorkflowRow,
     },
 };
 
@@ -70,7 +70,8 @@ struct Tables {
     defaults: BTreeMap<(TenantId, WorkflowName), WorkflowVersion>,
     modules: BTreeMap<(TenantId, ModuleName, Digest), ModuleRow>,
     aliases: BTreeMap<(TenantId, ModuleName, Alias), AliasRow>,
-    contents: BTreeMap<Digest, bytes::Bytes>,
+    uploads: BTreeMap<(TenantId, ModuleName, Digest), UploadRow>,
+    chunks: BTreeMap<(Digest, u32), bytes::Bytes>,
     in_hand: BTreeMap<usize, InHand>,
 }
 
@@ -171,6 +172,8 @@ impl Tables {
             }
         }
         let outcomes = batch.changes.into_iter().map(|change| self.write_change(change)).collect();
+        let refused = batch.uploads.iter().any(|(_, row)| row.reason.is_some());
+        let changes_needs = refused || !batch.modules_drop.is_empty() || !batch.uploads_drop.is_empty();
         for put in batch.workflows {
             let key = (put.tenant, put.row.name.clone(), put.row.version.clone());
             self.workflows.entry(key).or_insert(put.row);
@@ -180,8 +183,13 @@ impl Tables {
             self.defaults.retain(|(tenant, name), version| (tenant, name, &*version) != (&key.0, &key.1, &key.2));
         }
         self.defaults.extend(batch.defaults.into_iter().map(|(tenant, name, version)| ((tenant, name), version)));
+        for (tenant, row) in batch.uploads {
+            self.uploads.insert((tenant, row.name.clone(), row.digest.clone()), row);
+        }
+        for put in batch.chunks {
+            self.chunks.entry((put.digest, put.number)).or_insert(put.bytes);
+        }
         for put in batch.modules {
-            self.contents.entry(put.row.digest.clone()).or_insert(put.content);
             self.modules.entry((put.tenant, put.row.name.clone(), put.row.digest.clone())).or_insert(put.row);
         }
         for (tenant, row) in batch.aliases {
@@ -192,11 +200,29 @@ impl Tables {
         }
         for key in batch.modules_drop {
             self.modules.remove(&key);
-            if !self.modules.keys().any(|(_, _, digest)| *digest == key.2) {
-                self.contents.remove(&key.2);
-            }
+        }
+        for key in batch.uploads_drop {
+            self.uploads.remove(&key);
+        }
+        if changes_needs {
+            self.forget_chunks();
         }
         outcomes
+    }
+
+    /// Removes pieces that nobody needs; returns how many.
+    fn forget_chunks(&mut self) -> usize {
+        let before = self.chunks.len();
+        let uploads = self.uploads.values().filter(|row| row.reason.is_none()).map(|row| &row.digest);
+        let needed: std::collections::BTreeSet<&Digest> =
+            self.modules.keys().map(|(_, _, digest)| digest).chain(uploads).collect();
+        self.chunks.retain(|(digest, _), _| needed.contains(digest));
+        before - self.chunks.len()
+    }
+
+    fn content(&self, digest: &Digest) -> Vec<u8> {
+        let pieces = self.chunks.range((digest.clone(), 0)..=(digest.clone(), u32::MAX));
+        pieces.flat_map(|(_, bytes)| bytes.to_vec()).collect()
     }
 
     fn write_change(&mut self, change: Change) -> Result<(), Conflict> {
@@ -415,7 +441,12 @@ impl Store for Memory {
     ) -> Result<Option<Vec<u8>>, Error> {
         let tables = self.tables();
         let held = tables.modules.contains_key(&(tenant.clone(), name.clone(), digest.clone()));
-        Ok(tables.contents.get(digest).filter(|_| held).map(|content| content.to_vec()))
+        Ok(held.then(|| tables.content(digest)))
+    }
+
+    async fn list_uploads(&self, tenant: &TenantId) -> Result<Vec<UploadRow>, Error> {
+        let tables = self.tables();
+        Ok(tables.uploads.iter().filter(|((owner, ..), _)| owner == tenant).map(|(_, row)| row.clone()).collect())
     }
 }
 
@@ -516,6 +547,22 @@ impl System for Memory {
         let mut tenants: Vec<_> = self.tables().modules.keys().map(|(tenant, ..)| tenant.clone()).collect();
         tenants.dedup();
         Ok(tenants)
+    }
+
+    async fn compiling(&self) -> Result<Vec<(TenantId, UploadRow)>, Error> {
+        let tables = self.tables();
+        let compiling = tables.uploads.iter().filter(|(_, row)| row.reason.is_none());
+        let mut rows: Vec<_> = compiling.map(|((tenant, ..), row)| (tenant.clone(), row.clone())).collect();
+        rows.sort_by_key(|(_, row)| row.created_at);
+        Ok(rows)
+    }
+
+    async fn content(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        Ok(self.tables().content(digest))
+    }
+
+    async fn sweep_chunks(&self) -> Result<usize, Error> {
+        Ok(self.tables().forget_chunks())
     }
 
     async fn prune_keys(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {

@@ -21,14 +21,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-pub use batch::{Batch, Change, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut, key_expires};
+pub use batch::{
+    Batch, CHUNK_BYTES, Change, ChunkPut, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut, key_expires,
+};
 pub use error::Error;
 
 use crate::model::{
     Digest, ExecutionId, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
     execution::Target,
     id::{ContractVersion, DeliveryId, ModuleName, NodeLabel, QueueName, RunKey, TaskName, UnitRef},
-    row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerRow, WorkflowRow},
+    row::{
+        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerRow, UploadRow,
+        WorkflowRow,
+    },
 };
 
 /// What is asked on behalf of a tenant.
@@ -94,6 +99,9 @@ pub trait Store: Send + Sync + 'static {
     /// Returns every alias of the tenant's modules, by name and alias.
     async fn list_aliases(&self, tenant: &TenantId) -> Result<Vec<AliasRow>, Error>;
 
+    /// Returns the tenant's uploads that are compiling or were refused, by name and digest.
+    async fn list_uploads(&self, tenant: &TenantId) -> Result<Vec<UploadRow>, Error>;
+
     /// Returns the bytes of a module that the tenant has under this name.
     async fn module_content(
         &self,
@@ -147,6 +155,15 @@ pub trait System: Store {
 
     /// Returns every tenant that has a module, for building the tables of tasks at start.
     async fn tenants(&self) -> Result<Vec<TenantId>, Error>;
+
+    /// Returns every upload that is compiling, oldest first, for going on with them at start.
+    async fn compiling(&self) -> Result<Vec<(TenantId, UploadRow)>, Error>;
+
+    /// Returns the bytes that are stored of a digest, none of them where none are.
+    async fn content(&self, digest: &Digest) -> Result<Vec<u8>, Error>;
+
+    /// Removes pieces that no module and no upload needs; returns how many. Only for the start, when nothing is uploaded.
+    async fn sweep_chunks(&self) -> Result<usize, Error>;
 
     /// Removes expired answers of `Idempotency-Key`s, at most `limit`; returns how many.
     async fn prune_keys(&self, now: Timestamp, limit: usize) -> Result<usize, Error>;

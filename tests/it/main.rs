@@ -6,6 +6,7 @@
 mod api;
 mod cli;
 mod commits;
+mod compile;
 mod docs;
 mod full;
 mod kill;

@@ -157,10 +157,31 @@ impl Inner {
         if let Some(module) = self.sandbox.cached(digest) {
             return Ok(module);
         }
-        let content = self.module_bytes(tenant, digest).await?;
-        self.sandbox.load(digest, content).await.map_err(|rejected| {
-            Failure::sandbox(code::INTERNAL, format!("the module `{digest}` cannot be loaded: {rejected}"))
+        let loaded = self.sandbox.load(tenant, digest, async { Ok(self.module_bytes(tenant, digest).await?) }).await;
+        loaded.map_err(|error| match error {
+            NotLoaded::Gone(failure) => failure,
+            NotLoaded::Rejected(rejected) => {
+                Failure::sandbox(code::INTERNAL, format!("the module `{digest}` cannot be loaded: {rejected}"))
+            }
         })
+    }
+}
+
+/// Why a module is not ready to run.
+enum NotLoaded {
+    Gone(Failure),
+    Rejected(sandbox::Rejected),
+}
+
+impl From<Failure> for NotLoaded {
+    fn from(failure: Failure) -> Self {
+        Self::Gone(failure)
+    }
+}
+
+impl From<sandbox::Rejected> for NotLoaded {
+    fn from(rejected: sandbox::Rejected) -> Self {
+        Self::Rejected(rejected)
     }
 }
 

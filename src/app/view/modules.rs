@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::model::facts::TaskSpec;
+use crate::model::{facts::TaskSpec, row::UploadRow};
 
 /// An uploaded component.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -14,8 +14,11 @@ pub struct ModuleView {
     pub digest: String,
     /// Its size.
     pub size_bytes: u64,
-    /// `ready`.
+    /// `ready`; of an upload `compiling` or `rejected`.
     pub state: String,
+    /// Why an upload was rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The tasks it describes.
     #[schema(value_type = Vec<Object>)]
     pub tasks: Vec<TaskSpec>,
@@ -25,4 +28,21 @@ pub struct ModuleView {
     pub aliases: Vec<String>,
     /// When it was uploaded.
     pub created_at_ms: i64,
+}
+
+impl ModuleView {
+    /// Shows an upload that is no module yet.
+    pub(in crate::app) fn of_upload(row: UploadRow) -> Self {
+        Self {
+            name: row.name.to_string(),
+            digest: row.digest.to_string(),
+            size_bytes: row.size_bytes,
+            state: if row.reason.is_none() { "compiling" } else { "rejected" }.to_owned(),
+            reason: row.reason,
+            tasks: Vec::new(),
+            imports: Vec::new(),
+            aliases: Vec::new(),
+            created_at_ms: row.created_at.0,
+        }
+    }
 }

@@ -24,7 +24,7 @@ async fn what_a_module_describes_is_returned() {
     let imports = ["types", "log", "attempt", "secrets"].map(|name| format!("sandkeep:task/{name}@0.1.0"));
     assert_eq!(inspected.imports, imports);
     assert!(sandbox.cached(&inspected.digest).is_some());
-    let loaded = sandbox.load(&inspected.digest, bytes).await.unwrap();
+    let loaded = load(&sandbox, &inspected.digest, bytes).await.unwrap();
     assert_eq!(loaded.digest(), &inspected.digest);
 }
 

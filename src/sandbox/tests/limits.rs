@@ -15,7 +15,7 @@ async fn check(guest: Guest, code: &str, part: &str) {
 /// Makes a module without asking it to describe itself.
 async fn load(sandbox: &Sandbox, guest: &Guest) -> Module {
     let bytes = guest.build();
-    sandbox.load(&crate::model::Digest::of(&bytes), Bytes::from(bytes)).await.unwrap()
+    super::load(sandbox, &crate::model::Digest::of(&bytes), Bytes::from(bytes)).await.unwrap()
 }
 
 #[tokio::test]

@@ -152,7 +152,7 @@ async fn a_module_that_cannot_describe_itself_is_refused() {
 async fn bytes_that_changed_since_are_not_loaded() {
     let sandbox = sandbox();
     let digest = crate::model::Digest::of(b"others");
-    let refused = sandbox.load(&digest, Bytes::from(Guest::echo().build())).await.unwrap_err();
+    let refused = load(&sandbox, &digest, Bytes::from(Guest::echo().build())).await.unwrap_err();
     assert!(refused.to_string().contains("do not match"));
     assert!(sandbox.cached(&digest).is_none());
 }
@@ -172,7 +172,7 @@ async fn callers_at_a_time_share_one_compile() {
     let sandbox = sandbox();
     let bytes = Bytes::from(Guest::echo().build());
     let digest = crate::model::Digest::of(&bytes);
-    let loads = (0..50).map(|_| sandbox.load(&digest, bytes.clone()));
+    let loads = (0..50).map(|_| load(&sandbox, &digest, bytes.clone()));
     let modules: Vec<Module> = futures_util::future::join_all(loads).await.into_iter().map(Result::unwrap).collect();
     assert!(modules.iter().all(|module| module.is_same(&modules[0])));
 }

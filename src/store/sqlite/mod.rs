@@ -28,6 +28,7 @@ mod schema;
 mod store;
 mod system;
 mod timers;
+mod uploads;
 mod workflows;
 mod write;
 mod writer;

@@ -14,9 +14,6 @@ use crate::{
     store::{Batch, Error, ModulePut},
 };
 
-/// The size of a piece. SQLite reads and writes a value as a whole; this bounds what it holds at once.
-const CHUNK_BYTES: usize = 256 * 1024;
-
 const COLUMNS: &str = "name, digest, size_bytes, tasks, imports, created_at";
 
 fn read(columns: &mut Columns<'_>) -> Result<ModuleRow, Error> {
@@ -64,23 +61,12 @@ fn insert(connection: &Connection, put: &ModulePut) -> Result<(), Error> {
         serde_json::to_vec(&row.imports).expect("imports are texts"),
         row.created_at.0,
     ])?;
-    let stored = "SELECT 1 FROM module_chunks WHERE digest = ?1 LIMIT 1";
-    if connection.prepare_cached(stored)?.exists([row.digest.as_str()])? {
-        return Ok(());
-    }
-    let mut insert =
-        connection.prepare_cached("INSERT INTO module_chunks (digest, number, bytes) VALUES (?1, ?2, ?3)")?;
-    for (number, chunk) in (0i64..).zip(put.content.chunks(CHUNK_BYTES)) {
-        insert.execute(params![row.digest.as_str(), number, chunk])?;
-    }
     Ok(())
 }
 
 fn remove(connection: &Connection, tenant: &TenantId, name: &ModuleName, digest: &Digest) -> Result<(), Error> {
     let delete = "DELETE FROM modules WHERE tenant = ?1 AND name = ?2 AND digest = ?3";
     connection.prepare_cached(delete)?.execute([tenant.as_str(), name.as_str(), digest.as_str()])?;
-    let delete = "DELETE FROM module_chunks WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM modules WHERE digest = ?1)";
-    connection.prepare_cached(delete)?.execute([digest.as_str()])?;
     Ok(())
 }
 
@@ -130,16 +116,22 @@ pub(super) fn content(
     let key = [tenant.as_str(), name.as_str(), digest.as_str()];
     let size = read_first(connection, select, key, |columns| columns.number::<usize>())?;
     let Some(size) = size else { return Ok(None) };
+    let content = bytes_of(connection, digest)?;
+    if content.len() != size {
+        return Err(unreadable(format_args!("module `{name}` {digest} has {} of {size} bytes", content.len())));
+    }
+    Ok(Some(content))
+}
+
+/// Returns the bytes of a digest, as many as there are.
+pub(super) fn bytes_of(connection: &Connection, digest: &Digest) -> Result<Vec<u8>, Error> {
     let mut content = Vec::new();
     let mut select = connection.prepare_cached("SELECT bytes FROM module_chunks WHERE digest = ?1 ORDER BY number")?;
     let mut rows = select.query([digest.as_str()])?;
     while let Some(row) = rows.next()? {
         content.extend_from_slice(Columns::of(row).bytes()?);
     }
-    if content.len() != size {
-        return Err(unreadable(format_args!("module `{name}` {digest} has {} of {size} bytes", content.len())));
-    }
-    Ok(Some(content))
+    Ok(content)
 }
 
 /// Returns every tenant that has a module.

@@ -14,14 +14,14 @@ use super::{
     in_hand::InHandFile,
     keys, list,
     lock::Lock,
-    logs, modules, schema, workflows,
+    logs, modules, schema, uploads, workflows,
     writer::{Counters, Writer},
 };
 use crate::{
     model::{
         Digest, ExecutionId, ModuleName, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
         id::RunKey,
-        row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, WorkflowRow},
+        row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, UploadRow, WorkflowRow},
     },
     store::{self, Batch, Committed, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, Stats},
 };
@@ -186,6 +186,11 @@ impl store::Store for Store {
     async fn list_aliases(&self, tenant: &TenantId) -> Result<Vec<AliasRow>, Error> {
         let tenant = tenant.clone();
         self.read(move |connection| modules::list_aliases(connection, &tenant)).await
+    }
+
+    async fn list_uploads(&self, tenant: &TenantId) -> Result<Vec<UploadRow>, Error> {
+        let tenant = tenant.clone();
+        self.read(move |connection| uploads::list(connection, &tenant)).await
     }
 
     async fn module_content(

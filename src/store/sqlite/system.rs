@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 
-use super::{executions, keys, modules, ready, store::Store, timers};
+use super::{executions, keys, modules, ready, store::Store, timers, uploads};
 use crate::{
     model::{
-        TenantId, Timestamp,
-        row::{ExecutionKey, ReadyRow, TimerRow},
+        Digest, TenantId, Timestamp,
+        row::{ExecutionKey, ReadyRow, TimerRow, UploadRow},
     },
     store::{Error, InHand, ReadyClass, ReadyOrder, ReadyPage, Stats, SweepRow, System},
 };
@@ -72,6 +72,19 @@ impl System for Store {
 
     async fn tenants(&self) -> Result<Vec<TenantId>, Error> {
         self.read(|connection| modules::tenants(connection)).await
+    }
+
+    async fn compiling(&self) -> Result<Vec<(TenantId, UploadRow)>, Error> {
+        self.read(|connection| uploads::compiling(connection)).await
+    }
+
+    async fn content(&self, digest: &Digest) -> Result<Vec<u8>, Error> {
+        let digest = digest.clone();
+        self.read(move |connection| modules::bytes_of(connection, &digest)).await
+    }
+
+    async fn sweep_chunks(&self) -> Result<usize, Error> {
+        self.writer.run(move |writer| writer.transact(|connection, _| uploads::sweep(connection))).await
     }
 
     async fn prune_keys(&self, now: Timestamp, limit: usize) -> Result<usize, Error> {

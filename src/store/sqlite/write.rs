@@ -2,7 +2,7 @@
 
 use rusqlite::{CachedStatement, Connection};
 
-use super::{classes::Classes, events, executions, keys, logs, modules, ready, timers, workflows};
+use super::{classes::Classes, events, executions, keys, logs, modules, ready, timers, uploads, workflows};
 use crate::{
     model::{id::RunKey, row::ReadyRow},
     store::{Batch, Change, Conflict, Error, ReadyClass, batch::check_dense},
@@ -27,7 +27,9 @@ pub(super) fn write_batch(
         }
     }
     workflows::write(connection, batch)?;
+    uploads::write(connection, batch)?;
     modules::write(connection, batch)?;
+    uploads::remove(connection, batch)?;
     Ok(outcomes)
 }
 

@@ -63,6 +63,8 @@ suite! {
         documents_are_listed_newest_first,
         a_version_is_in_use_until_its_runs_end,
         module_bytes_are_shared_and_go_with_the_last,
+        uploads_keep_their_bytes_until_they_are_modules_or_refused,
+        pieces_that_nobody_needs_are_swept,
         modules_and_aliases_are_listed;
     rows:
         timers_come_earliest_first,

@@ -6,9 +6,9 @@ use crate::{
         Digest, TenantId, Timestamp, WorkflowName, WorkflowVersion,
         facts::TaskSpec,
         id::sha256_hex,
-        row::{AliasRow, ModuleRow, WorkflowRow},
+        row::{AliasRow, ModuleRow, UploadRow, WorkflowRow},
     },
-    store::{Batch, ModulePut, System, WorkflowPut},
+    store::{Batch, ChunkPut, ModulePut, System, WorkflowPut},
 };
 
 fn document(name: &str, version: &str, document: &str, created_at: i64) -> WorkflowPut {
@@ -89,7 +89,15 @@ pub(super) async fn a_version_is_in_use_until_its_runs_end(store: &dyn System) {
     assert!(!in_use("1").await);
 }
 
-fn module(owner: &str, name: &str, content: &[u8], created_at: i64) -> ModulePut {
+/// A module with its bytes.
+#[derive(Clone)]
+struct Uploaded {
+    tenant: TenantId,
+    row: ModuleRow,
+    content: bytes::Bytes,
+}
+
+fn module(owner: &str, name: &str, content: &[u8], created_at: i64) -> Uploaded {
     let task = TaskSpec {
         name: id("orders.price"),
         version: id("1.2"),
@@ -105,14 +113,19 @@ fn module(owner: &str, name: &str, content: &[u8], created_at: i64) -> ModulePut
         imports: vec!["sandkeep:task/log@0.1.0".into()],
         created_at: Timestamp(created_at),
     };
-    ModulePut { tenant: id(owner), row, content: content.to_vec().into() }
+    Uploaded { tenant: id(owner), row, content: content.to_vec().into() }
 }
 
-fn modules(puts: impl Into<Vec<ModulePut>>) -> Batch {
-    Batch { modules: puts.into(), ..Batch::default() }
+fn modules(puts: impl Into<Vec<Uploaded>>) -> Batch {
+    let puts = puts.into();
+    Batch {
+        chunks: puts.iter().flat_map(|put| ChunkPut::all(&put.row.digest, &put.content)).collect(),
+        modules: puts.into_iter().map(|Uploaded { tenant, row, .. }| ModulePut { tenant, row }).collect(),
+        ..Batch::default()
+    }
 }
 
-fn without(put: &ModulePut) -> Batch {
+fn without(put: &Uploaded) -> Batch {
     let row = &put.row;
     Batch { modules_drop: vec![(put.tenant.clone(), row.name.clone(), row.digest.clone())], ..Batch::default() }
 }
@@ -121,7 +134,7 @@ pub(super) async fn module_bytes_are_shared_and_go_with_the_last(store: &dyn Sys
     let bytes: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
     let (first, second) = (module("default", "orders", &bytes, 1), module("other", "prices", &bytes, 2));
     let content =
-        async |put: &ModulePut| store.module_content(&put.tenant, &put.row.name, &put.row.digest).await.unwrap();
+        async |put: &Uploaded| store.module_content(&put.tenant, &put.row.name, &put.row.digest).await.unwrap();
     store.commit(modules([first.clone()])).await.unwrap();
     assert_eq!(content(&second).await, None, "knowing a digest gives no access");
     store.commit(modules([second.clone(), module("default", "empty", b"", 3)])).await.unwrap();
@@ -134,9 +147,66 @@ pub(super) async fn module_bytes_are_shared_and_go_with_the_last(store: &dyn Sys
     assert_eq!(content(&module("default", "empty", b"", 3)).await, Some(Vec::new()));
 
     // Only what is stored anew is found: the old bytes are gone.
-    let other = ModulePut { content: vec![7; bytes.len()].into(), ..first.clone() };
+    let other = Uploaded { content: vec![7; bytes.len()].into(), ..first.clone() };
     store.commit(modules([other.clone()])).await.unwrap();
     assert!(content(&first).await == Some(other.content.to_vec()));
+}
+
+/// An upload of `content` under a name, and its pieces.
+fn upload(owner: &str, name: &str, content: &[u8], reason: Option<&str>) -> Batch {
+    let row = UploadRow {
+        name: id(name),
+        digest: Digest::of(content),
+        size_bytes: content.len() as u64,
+        reason: reason.map(str::to_owned),
+        created_at: Timestamp(7),
+    };
+    let chunks = ChunkPut::all(&row.digest, &content.to_vec().into());
+    Batch { uploads: vec![(id(owner), row)], chunks, ..Batch::default() }
+}
+
+pub(super) async fn uploads_keep_their_bytes_until_they_are_modules_or_refused(store: &dyn System) {
+    let content = vec![7; 300_000];
+    let digest = Digest::of(&content);
+    let stored = async || store.content(&digest).await.unwrap().len();
+    let all = |tenant: &str, name: &str| vec![(id(tenant), id(name), digest.clone())];
+    store.commit(upload("default", "a", &content, None)).await.unwrap();
+    store.commit(upload("other", "b", &content, None)).await.unwrap();
+    let row = upload("default", "a", &content, None).uploads.remove(0).1;
+    assert_eq!(store.list_uploads(&tenant()).await.unwrap(), [row]);
+    assert_eq!(store.compiling().await.unwrap().len(), 2);
+    assert!(store.content(&digest).await.unwrap() == content);
+
+    // One becomes a module, the other is refused: the module keeps the bytes.
+    let put = module("other", "b", &content, 1);
+    let kept = Batch {
+        modules: vec![ModulePut { tenant: put.tenant, row: put.row }],
+        uploads_drop: all("other", "b"),
+        ..Batch::default()
+    };
+    store.commit(kept).await.unwrap();
+    let refused = Batch { chunks: Vec::new(), ..upload("default", "a", &content, Some("too \0 large")) };
+    store.commit(refused).await.unwrap();
+    assert_eq!(store.list_uploads(&tenant()).await.unwrap()[0].reason.as_deref(), Some("too \0 large"));
+    assert_eq!(store.list_uploads(&id("other")).await.unwrap(), []);
+    assert_eq!((store.compiling().await.unwrap().len(), stored().await), (0, content.len()));
+    store.commit(Batch { modules_drop: all("other", "b"), ..Batch::default() }).await.unwrap();
+    assert_eq!(stored().await, 0);
+    store.commit(Batch { uploads_drop: all("default", "a"), ..Batch::default() }).await.unwrap();
+    assert_eq!(store.list_uploads(&tenant()).await.unwrap(), []);
+}
+
+pub(super) async fn pieces_that_nobody_needs_are_swept(store: &dyn System) {
+    store.commit(upload("default", "a", &[1; 300_000], None)).await.unwrap();
+    store.commit(modules([module("default", "b", &[2; 300_000], 1)])).await.unwrap();
+    let left = Batch { uploads: Vec::new(), ..upload("default", "c", &[3; 600_000], None) };
+    store.commit(left).await.unwrap();
+    assert_eq!(store.sweep_chunks().await.unwrap(), 3);
+    assert_eq!(store.sweep_chunks().await.unwrap(), 0);
+    for (content, bytes) in [([1; 300_000], 300_000), ([2; 300_000], 300_000)] {
+        assert_eq!(store.content(&Digest::of(&content)).await.unwrap().len(), bytes);
+    }
+    assert_eq!(store.content(&Digest::of(&[3; 600_000])).await.unwrap(), [0_u8; 0]);
 }
 
 pub(super) async fn modules_and_aliases_are_listed(store: &dyn System) {
@@ -144,7 +214,7 @@ pub(super) async fn modules_and_aliases_are_listed(store: &dyn System) {
     let puts = puts.map(|(name, content, at)| module("default", name, content.as_bytes(), at));
     store.commit(modules(puts.clone())).await.unwrap();
     store
-        .commit(modules([ModulePut {
+        .commit(modules([Uploaded {
             row: ModuleRow { created_at: Timestamp(99), ..puts[0].row.clone() },
             ..puts[0].clone()
         }]))

@@ -61,7 +61,7 @@ async fn a_full_database_keeps_what_it_has_and_goes_on_when_it_can() {
 async fn module_bytes_that_do_not_fit_leave_nothing() {
     use crate::{
         model::{Digest, Timestamp, row::ModuleRow},
-        store::ModulePut,
+        store::{ChunkPut, ModulePut},
     };
     let place = Place::new();
     let store = Store::open(Options { max_bytes: Some(1024 * 1024), ..place.options() }).unwrap();
@@ -74,8 +74,9 @@ async fn module_bytes_that_do_not_fit_leave_nothing() {
         imports: Vec::new(),
         created_at: Timestamp(1),
     };
-    let put = ModulePut { tenant: tenant(), row, content: content.into() };
-    let failed = store.commit(Batch { modules: vec![put], ..Batch::default() }).await;
+    let chunks = ChunkPut::all(&row.digest, &content.into());
+    let put = ModulePut { tenant: tenant(), row };
+    let failed = store.commit(Batch { chunks, modules: vec![put], ..Batch::default() }).await;
     assert!(matches!(failed, Err(Error::Full { .. })));
     assert!(store.list_modules(&tenant(), None, None, 10).await.unwrap().is_empty());
     write(&store, [start(&run("e-1"))]).await;
