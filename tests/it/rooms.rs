@@ -1,5 +1,5 @@
 //! The map of rooms in ARCHITECTURE.md, held against the sources: arrows point inward, the inner rooms are pure, and
-//! nothing is unsafe.
+//! one place alone is unsafe.
 
 use std::{
     collections::BTreeSet,
@@ -155,11 +155,18 @@ fn the_inner_rooms_are_pure() {
     assert!(impure.is_empty(), "{impure:#?}");
 }
 
+/// Where machine code is loaded that this server compiled.
+const UNSAFE: &str = "sandbox/compile/artefact.rs";
+
 #[test]
-fn nothing_is_unsafe() {
+fn one_place_alone_is_unsafe() {
+    let counts =
+        [("expect(unsafe_code", 1), ("allow(unsafe_code", 0), ("unsafe {", 1), ("unsafe fn", 0), ("unsafe impl", 0)];
     for source in sources() {
-        for allowance in ["expect(unsafe_code", "allow(unsafe_code", "unsafe {", "unsafe fn", "unsafe impl"] {
-            assert!(!source.code.contains(allowance), "{} has `{allowance}`", source.path.display());
+        for (allowance, once) in counts {
+            let allowed = if source.path.ends_with(UNSAFE) { once } else { 0 };
+            let found = source.code.matches(allowance).count();
+            assert_eq!(found, allowed, "{}: `{allowance}`", source.path.display());
         }
     }
     let library = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
