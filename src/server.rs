@@ -87,7 +87,6 @@ pub async fn run(config: Config, ready: impl FnOnce(SocketAddr, Option<SocketAdd
         Some(address) => Some(listen("server.grpc_listen", address).await?),
         None => None,
     };
-    let app = open(&config).await?;
     let address = |listener: &TcpListener, key, asked| {
         listener.local_addr().map_err(|source| Error::Listen { key, address: asked, source })
     };
@@ -96,6 +95,7 @@ pub async fn run(config: Config, ready: impl FnOnce(SocketAddr, Option<SocketAdd
         (Some(listener), Some(asked)) => Some(address(listener, "server.grpc_listen", asked)?),
         _ => None,
     };
+    let app = open(&config, [Some(http_address), grpc_address].into_iter().flatten()).await?;
 
     let stop = watch::Sender::new(false);
     let drain = Duration::from_millis(config.server.drain_ms);
@@ -148,8 +148,8 @@ async fn listen(key: &'static str, address: SocketAddr) -> Result<TcpListener, E
     TcpListener::bind(address).await.map_err(|source| Error::Listen { key, address, source })
 }
 
-/// Opens the database and the sandbox, and starts the operations on them.
-async fn open(config: &Config) -> Result<App, Error> {
+/// Opens the database and the sandbox, and starts the operations on them. `own` is where this server listens.
+async fn open(config: &Config, own: impl Iterator<Item = SocketAddr>) -> Result<App, Error> {
     let path = config.database.sqlite_path()?.to_path_buf();
     let options = sqlite::Options {
         path: path.clone(),
@@ -171,6 +171,7 @@ async fn open(config: &Config) -> Result<App, Error> {
         (None, None) => ServerKey::from_file(&beside(&path, "key"))?,
     };
     let sandbox = Sandbox::new(sandbox_config(config, &path, &key)?)?;
+    own.for_each(|address| sandbox.serves(address));
     let store: Arc<dyn System> = Arc::new(store);
     App::start(store, sandbox, Clock::system(), &key, settings(config)).await.map_err(Error::Start)
 }

@@ -36,6 +36,9 @@ pub(super) struct Settings {
     /// What is told, such as `info` or `info,sandkeep::sandbox=debug`
     #[arg(long, value_name = "FILTER")]
     log_filter: Option<String>,
+    /// Let policies of tenants open loopback, link-local and metadata addresses to their modules
+    #[arg(long)]
+    allow_private_egress: bool,
     /// Sets any key; may be given again
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE", value_parser = set)]
     set: Vec<(String, String)>,
@@ -47,6 +50,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Joins the flags with the file and the environment.
     pub(super) fn load(&self) -> Result<Loaded, Error> {
+        let allow_private_egress = self.allow_private_egress.then(|| "true".to_owned());
         let named = [
             ("--listen", "server.listen", &self.listen),
             ("--grpc-listen", "server.grpc_listen", &self.grpc_listen),
@@ -55,6 +59,7 @@ impl Settings {
             ("--key-file", "key.file", &self.key_file),
             ("--log-format", "log.format", &self.log_format),
             ("--log-filter", "log.filter", &self.log_filter),
+            ("--allow-private-egress", "sandbox.allow_private_egress", &allow_private_egress),
         ];
         let named =
             named.into_iter().filter_map(|(flag, key, value)| Some((flag.to_owned(), key.to_owned(), value.clone()?)));

@@ -78,6 +78,22 @@ sections! {
         module_size_bytes: u64 = 64 * MIB, "bytes", 1_024..=1_073_741_824;
         /// How much of an attempt's log lines is kept.
         log_bytes: u64 = MIB / 4, "bytes", 0..=16_777_216;
+        /// How many random bytes one attempt may ask for.
+        random_bytes: u64 = 16 * MIB, "bytes", 0..=1_073_741_824;
+        /// How many handles the server keeps for one attempt.
+        host_handles: usize = 4_096, "handles", 16..=1_000_000;
+        /// How many outgoing requests one attempt may send.
+        egress_requests: u32 = 100, "requests", 0..=1_000_000;
+        /// How many of them may be under way at a time.
+        egress_concurrent: u32 = 10, "requests", 1..=1_000;
+        /// The largest body of an outgoing request, and of its response.
+        egress_body_bytes: u64 = 8 * MIB, "bytes", 0..=1_073_741_824;
+        /// How long an outgoing request may take, its response included.
+        egress_timeout_ms: u64 = 30_000, "ms", 1..=3_600_000;
+        /// A PEM file of roots of trust beside those of the system.
+        egress_ca_file: Option<PathBuf> = None, "path";
+        /// Whether a tenant's policy may open loopback, link-local and metadata addresses.
+        allow_private_egress: bool = false, "`true` or `false`";
         /// How much memory compiled modules may take.
         cache_bytes: u64 = 512 * MIB, "bytes", 1_048_576..=1_099_511_627_776;
         /// Where compiled modules are kept between starts, sealed with the server key; without it `PATH.artefacts` beside the database.

@@ -72,6 +72,12 @@ impl Loaded {
 /// Compares a value with how its key is written and with the key's bounds.
 fn fits(setting: &Setting, text: &str, scalar: Option<Scalar>) -> Result<(), String> {
     match (setting.scalar, scalar) {
+        (Scalar::Boolean, Some(Scalar::Text | Scalar::Integer)) => {
+            return Err("must be true or false, without quotes".to_owned());
+        }
+        (Scalar::Integer | Scalar::Text, Some(Scalar::Boolean)) => {
+            return Err("must be a text or a whole number".to_owned());
+        }
         (Scalar::Integer, Some(Scalar::Text)) => return Err("must be a number, not a text".to_owned()),
         (Scalar::Text, Some(Scalar::Integer)) => return Err("must be a text, not a number".to_owned()),
         _ => {}
@@ -155,6 +161,7 @@ fn scalar(value: &DeValue<'_>) -> Option<(Scalar, String)> {
             Some((Scalar::Integer, number.to_string()))
         }
         DeValue::String(text) => Some((Scalar::Text, text.to_string())),
+        DeValue::Boolean(value) => Some((Scalar::Boolean, value.to_string())),
         _ => None,
     }
 }

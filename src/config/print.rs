@@ -27,7 +27,7 @@ impl Loaded {
         match (self.config.text_of(setting), setting.scalar) {
             (None, _) => format!("# {name} is not set"),
             (Some(masked), _) if setting.secret => format!("# {name} = \"{masked}\""),
-            (Some(number), Scalar::Integer) => format!("{name} = {number}"),
+            (Some(bare), Scalar::Integer | Scalar::Boolean) => format!("{name} = {bare}"),
             (Some(text), Scalar::Text) => format!("{name} = {}", toml::Value::String(text)),
         }
     }

@@ -28,6 +28,14 @@ const OTHER: &[(&str, &str)] = &[
     ("sandbox.module_memory_bytes", "1048576"),
     ("sandbox.module_size_bytes", "2048"),
     ("sandbox.log_bytes", "1024"),
+    ("sandbox.random_bytes", "1024"),
+    ("sandbox.host_handles", "64"),
+    ("sandbox.egress_requests", "3"),
+    ("sandbox.egress_concurrent", "2"),
+    ("sandbox.egress_body_bytes", "65536"),
+    ("sandbox.egress_timeout_ms", "500"),
+    ("sandbox.egress_ca_file", "/etc/sandkeep/roots.pem"),
+    ("sandbox.allow_private_egress", "true"),
     ("sandbox.cache_bytes", "1048576"),
     ("sandbox.tick_ms", "5"),
     ("key.file", "/etc/sandkeep/key"),
@@ -76,7 +84,7 @@ fn every_key_is_set_by_every_layer() {
     let keys: Vec<_> = KEYS.iter().map(Setting::path).collect();
     assert_eq!(keys, OTHER.iter().map(|(path, _)| path.to_owned()).collect::<Vec<_>>(), "the table has every key");
     for (setting, (path, value)) in KEYS.iter().zip(OTHER) {
-        let written = if setting.scalar == Scalar::Integer { value.to_string() } else { format!("\"{value}\"") };
+        let written = if setting.scalar != Scalar::Text { value.to_string() } else { format!("\"{value}\"") };
         let file = from_file(&format!("[{}]\n{} = {written}\n", setting.section, setting.name)).unwrap();
         let variable = from_variable(&setting.variable(), value).unwrap();
         let flag = from_flag(path, value).unwrap();
@@ -142,6 +150,11 @@ fn unfit_values_are_refused_with_their_key() {
         ("[server]\ndrain_ms = 3_600_001", "sandkeep.toml:2: `server.drain_ms` must be within 0 and 3600000"),
         ("[database]\nreaders = 0", "sandkeep.toml:2: `database.readers` must be within 1 and 64"),
         ("[log]\nformat = \"xml\"", "sandkeep.toml:2: `log.format` must be one of `text`, `json`"),
+        ("[log]\nfilter = true", "sandkeep.toml:2: `log.filter` must be a text or a whole number"),
+        (
+            "[sandbox]\nallow_private_egress = \"yes\"",
+            "sandkeep.toml:2: `sandbox.allow_private_egress` must be true or false, without quotes",
+        ),
         ("[log]\nfilter = \"\"", "sandkeep.toml:2: `log.filter` must not be empty"),
     ] {
         check_refused(from_file(text), sentence);

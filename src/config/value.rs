@@ -9,6 +9,8 @@ pub enum Scalar {
     Integer,
     /// A text.
     Text,
+    /// `true` or `false`.
+    Boolean,
 }
 
 /// A type that a key can have.
@@ -49,6 +51,30 @@ impl Value for usize {
 
     fn read(text: &str) -> Result<Self, String> {
         read_number(text)?.try_into().map_err(|_| "is too large for this machine".to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Value for u32 {
+    const SCALAR: Scalar = Scalar::Integer;
+
+    fn read(text: &str) -> Result<Self, String> {
+        read_number(text)?.try_into().map_err(|_| "is too large".to_owned())
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Value for bool {
+    const SCALAR: Scalar = Scalar::Boolean;
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "must be `true` or `false`".to_owned())
     }
 
     fn text(&self) -> Option<String> {

@@ -21,6 +21,12 @@ impl Sandbox {
                 memory_bytes: bytes(self.module_memory_bytes),
                 cpu: Millis(self.cpu_ms),
                 log_bytes: bytes(self.log_bytes),
+                host_handles: self.host_handles,
+                random_bytes: self.random_bytes,
+                egress_requests: self.egress_requests,
+                egress_concurrent: self.egress_concurrent,
+                egress_body_bytes: self.egress_body_bytes,
+                egress_time: Millis(self.egress_timeout_ms),
                 ..usual.limits
             },
             compile: sandbox::CompileConfig {
@@ -31,6 +37,11 @@ impl Sandbox {
                 ..usual.compile
             },
             module: sandbox::ModuleLimits { size_bytes: bytes(self.module_size_bytes), ..usual.module },
+            egress: sandbox::EgressConfig {
+                allow_private: self.allow_private_egress,
+                ca_file: self.egress_ca_file.clone(),
+                ..usual.egress
+            },
             ..usual
         }
     }

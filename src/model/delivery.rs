@@ -60,4 +60,13 @@ pub struct Usage {
     pub input_bytes: u64,
     /// Size of the output in bytes.
     pub output_bytes: u64,
+    /// Outgoing requests that were made.
+    #[serde(default)]
+    pub egress_requests: u64,
+    /// Bytes of their bodies.
+    #[serde(default)]
+    pub egress_sent_bytes: u64,
+    /// Bytes of the bodies of their responses.
+    #[serde(default)]
+    pub egress_received_bytes: u64,
 }

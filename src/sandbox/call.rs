@@ -10,33 +10,30 @@ use std::{
 
 use wasmtime::Store;
 
-use crate::model::{Failure, Payload, delivery::Usage, row::LogLine};
+use crate::model::{Failure, delivery::Usage};
 
 use super::{
-    Finished, Limits,
-    attempt::{Info, Progress},
+    Attempt, Finished, Limits,
     bindings::types::{TaskError, TaskSpec},
     control::{Control, Stop},
+    egress::Counts,
+    journal::Journal,
     module::Module,
     outcome,
     state::{Env, State, look_up},
 };
 
-/// Serves one attempt on the thread that polls it. Returns why it must stop where that is no outcome of the attempt.
-pub(super) async fn run(
-    env: Arc<Env>,
-    control: Arc<Control>,
-    module: Module,
-    info: Info,
-    input: Payload,
-    limits: Limits,
-    progress: Progress,
-) -> Finished {
+/// Serves one attempt on the thread that polls it, within `limits`. Returns why it must stop where that is no outcome of
+/// the attempt.
+pub(super) async fn run(env: Arc<Env>, module: Module, attempt: Attempt, limits: Limits) -> Finished {
     let began = Instant::now();
-    let (unit, attempt) = (info.unit.unit.clone(), info.attempt);
-    let mut store = store(&module, State::new(env, Arc::clone(&control), &limits, Some(info), progress), &limits);
+    let Attempt { info, input, grant, progress, cancel, .. } = attempt;
+    let control = Arc::clone(cancel.control());
+    let state = State::serving(env, Arc::clone(&control), &limits, info, progress, grant);
+    let mut store = store(&module, state, &limits);
     let called = guarded(&control, call_run(&module, &mut store, input.as_str())).await;
     let state = store.into_data();
+    let Counts { requests, sent_bytes, received_bytes } = state.end_sending();
 
     let output_bytes = if let Some(Ok(Ok(output))) = &called { output.len() } else { 0 };
     let outcome = match called {
@@ -45,7 +42,7 @@ pub(super) async fn run(
         Some(Err(error)) => Err(outcome::of_error(&error, control.stopped(), state.limiter.refused(), &limits)),
         None => Err(outcome::of_stop(control.stopped().unwrap_or(Stop::Cancelled), &limits)),
     };
-    let (logs, log_lines_left_out): (Vec<LogLine>, u64) = state.logs.finish(&unit, attempt);
+    let (logs, log_lines_left_out) = state.journal.as_ref().map(Journal::finish).unwrap_or_default();
     Finished {
         outcome,
         usage: Usage {
@@ -54,6 +51,9 @@ pub(super) async fn run(
             memory_peak_bytes: state.limiter.peak_bytes() as u64,
             input_bytes: input.size_bytes() as u64,
             output_bytes: output_bytes as u64,
+            egress_requests: requests,
+            egress_sent_bytes: sent_bytes,
+            egress_received_bytes: received_bytes,
         },
         logs,
         log_lines_left_out,
@@ -68,7 +68,7 @@ pub(super) async fn describe(
     module: Module,
     limits: Limits,
 ) -> Result<Vec<TaskSpec>, Failure> {
-    let state = State::new(env, Arc::clone(&control), &limits, None, Progress::default());
+    let state = State::describing(env, Arc::clone(&control), &limits);
     let mut store = store(&module, state, &limits);
     let called = guarded(&control, call_describe(&module, &mut store)).await;
     let refused = store.data().limiter.refused();

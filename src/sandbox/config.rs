@@ -8,7 +8,7 @@ use std::{
 
 use crate::model::{Millis, Timestamp, json::PAYLOAD_BYTES_MAX};
 
-use super::{compile::CompileConfig, machine};
+use super::{compile::CompileConfig, egress, machine};
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
@@ -38,6 +38,8 @@ pub struct Config {
     pub module: ModuleLimits,
     /// Where and how components are compiled.
     pub compile: CompileConfig,
+    /// How outgoing requests are made.
+    pub egress: egress::Config,
     /// The clock of log lines.
     pub clock: Clock,
     /// For tests of crashes: a log message equal to this ends the process at once.
@@ -64,6 +66,20 @@ pub struct Limits {
     pub hostcall_bytes: usize,
     /// Handles of the component model alive at once.
     pub handles: usize,
+    /// Handles that the host keeps for it alive at once, and the most that it may wait for in one call.
+    pub host_handles: usize,
+    /// Random bytes of one call.
+    pub random_call_bytes: u64,
+    /// Random bytes in all.
+    pub random_bytes: u64,
+    /// Outgoing requests in all.
+    pub egress_requests: u32,
+    /// Outgoing requests at a time.
+    pub egress_concurrent: u32,
+    /// The body of an outgoing request, and that of its response, in bytes.
+    pub egress_body_bytes: u64,
+    /// How long an outgoing request may take, its response included.
+    pub egress_time: Millis,
 }
 
 /// What a module may be, for all tenants alike: the pools are cut to it when the server starts.
@@ -100,6 +116,7 @@ impl Default for Config {
             limits: Limits::default(),
             module: ModuleLimits::default(),
             compile: CompileConfig::default(),
+            egress: egress::Config::default(),
             clock: Arc::new(system_now),
             #[cfg(debug_assertions)]
             abort_on_log: None,
@@ -125,6 +142,7 @@ impl fmt::Debug for Config {
             .field("cache_bytes", &self.cache_bytes)
             .field("limits", &self.limits)
             .field("module", &self.module)
+            .field("egress", &self.egress)
             .finish_non_exhaustive()
     }
 }
@@ -140,6 +158,13 @@ impl Default for Limits {
             log_bytes: 256 * KIB,
             hostcall_bytes: 8 * MIB,
             handles: 10_000,
+            host_handles: 4_096,
+            random_call_bytes: 64 * KIB as u64,
+            random_bytes: 16 * MIB as u64,
+            egress_requests: 100,
+            egress_concurrent: 10,
+            egress_body_bytes: 8 * MIB as u64,
+            egress_time: Millis(30_000),
         }
     }
 }
@@ -156,6 +181,13 @@ impl Limits {
             log_bytes: self.log_bytes.min(other.log_bytes),
             hostcall_bytes: self.hostcall_bytes.min(other.hostcall_bytes),
             handles: self.handles.min(other.handles),
+            host_handles: self.host_handles.min(other.host_handles),
+            random_call_bytes: self.random_call_bytes.min(other.random_call_bytes),
+            random_bytes: self.random_bytes.min(other.random_bytes),
+            egress_requests: self.egress_requests.min(other.egress_requests),
+            egress_concurrent: self.egress_concurrent.min(other.egress_concurrent),
+            egress_body_bytes: self.egress_body_bytes.min(other.egress_body_bytes),
+            egress_time: self.egress_time.min(other.egress_time),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! guest looks up (`state.rs`) and is stopped when it is cancelled, late or out of processor time (`control.rs`), or
 //! gives its turn back when others wait. What it asks of the host goes to `host/`, one file per WIT interface.
 //!
-//! Absent on purpose: reuse of instances, WASI, and capacity as an outcome. Who has no slot waits; nothing is spent.
+//! Absent on purpose: reuse of instances, files and sockets for guests, and capacity as an outcome. Who has no slot waits; nothing is spent.
 
 mod attempt;
 mod bindings;
@@ -20,10 +20,12 @@ mod call;
 mod compile;
 mod config;
 mod control;
+mod egress;
 mod engine;
 mod grant;
 mod host;
 mod inert;
+mod journal;
 mod limiter;
 mod logs;
 mod machine;
@@ -43,6 +45,7 @@ pub use attempt::{Attempt, Finished, Info, Progress};
 pub use compile::{COMPILE_ARGUMENT, CompileConfig, ShelfConfig, compile_process};
 pub use config::{Clock, Config, Limits, ModuleLimits};
 pub use control::Cancel;
+pub use egress::{Config as EgressConfig, Resolve};
 pub use grant::Grant;
 pub use module::{Inspected, Module};
 pub use rejected::Rejected;

@@ -8,7 +8,14 @@ use crate::model::{
     time::SPAN_MAX,
 };
 
-use super::{Limits, bindings::types::TaskError, control::Stop, inert, limiter::Refused};
+use super::{
+    Limits,
+    bindings::types::TaskError,
+    control::Stop,
+    host::{Ended, Exceeded},
+    inert,
+    limiter::Refused,
+};
 
 /// How many frames of a trap are shown, innermost first.
 const FRAMES_MAX: usize = 16;
@@ -70,6 +77,9 @@ pub(super) fn of_error(
     if let Some(stop) = stop {
         return of_stop(stop, limits);
     }
+    if let Some(ended) = Ended::of(error) {
+        return of_ended(ended, limits);
+    }
     if let Some(refused) = refused.filter(|_| follows_refusal(trap)) {
         return Failure::sandbox(code::MEMORY_LIMIT, refusal(refused));
     }
@@ -91,6 +101,22 @@ pub(super) fn of_error(
     match backtrace(error) {
         Some(details) => failure.with_details(details),
         None => failure,
+    }
+}
+
+/// The outcome of a call that WASI ended. An exit is one whatever its status: there is no output.
+fn of_ended(ended: Ended, limits: &Limits) -> Failure {
+    match ended {
+        Ended::Exit(status) => {
+            Failure::sandbox(code::EXITED, format!("the module exited with status {status} and returned no output"))
+        }
+        Ended::TableFull => {
+            let sentence = format!("the module has the host keep more than {} handles", limits.host_handles);
+            Failure::sandbox(code::HANDLE_LIMIT, sentence)
+        }
+        Ended::Exceeded(exceeded @ Exceeded::Poll { .. }) => Failure::sandbox(code::HANDLE_LIMIT, exceeded.to_string()),
+        // What asks for randomness cannot be told no; that it asked for too much is a fault of its own.
+        Ended::Exceeded(exceeded) => Failure::sandbox(code::TRAP, exceeded.to_string()),
     }
 }
 

@@ -1,9 +1,12 @@
 //! The handle: uploads in, modules out; attempts in, outcomes out.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+};
 use wasmtime::{
     WasmFeatures,
     component::{Component, Linker},
@@ -17,6 +20,7 @@ use super::{
     call,
     compile::Compiler,
     control::Stop,
+    egress::Egress,
     engine::{self, Built},
     host, outcome,
     state::{Env, State},
@@ -37,6 +41,12 @@ pub enum Error {
     /// No thread can be had.
     #[error("failed to start a thread of the sandbox")]
     Thread(#[source] io::Error),
+    /// Outgoing requests cannot be made as they are set.
+    #[error("outgoing requests: {0}")]
+    Egress(String),
+    /// There is no runtime to wait on for timers and connections.
+    #[error("the sandbox is not made on an asynchronous runtime")]
+    NoRuntime,
     /// The clock that stops guests stands still.
     #[error("the sandbox's ticker does not tick, so nothing would stop a module")]
     NoTick,
@@ -63,11 +73,14 @@ struct Inner {
 }
 
 impl Sandbox {
-    /// Makes the engine, starts the threads, and makes sure that the clock ticks.
+    /// Makes the engine, starts the threads, and makes sure that the clock ticks. Timers and connections of modules are
+    /// those of the runtime that this is called on.
     pub fn new(config: Config) -> Result<Self, Error> {
+        Handle::try_current().map_err(|_| Error::NoRuntime)?;
         let Built { engine, features, layout } = engine::build(&config).map_err(in_words)?;
         let mut linker = Linker::new(&engine);
         host::add_to_linker(&mut linker).map_err(in_words)?;
+        let egress = Arc::new(Egress::new(&config.egress).map_err(Error::Egress)?);
         let ticker = Ticker::start(engine.clone(), config.tick).map_err(Error::Thread)?;
         let turns = Turns::start(config.threads, Arc::clone(&ticker)).map_err(|error| {
             ticker.close();
@@ -77,6 +90,7 @@ impl Sandbox {
             turns,
             clock: Arc::clone(&config.clock),
             counts: config.module,
+            egress,
             #[cfg(debug_assertions)]
             abort_on_log: config.abort_on_log.clone(),
         });
@@ -91,6 +105,11 @@ impl Sandbox {
             ticker,
         }));
         if sandbox.0.ticker.ticks_within(TICK_PATIENCE) { Ok(sandbox) } else { Err(Error::NoTick) }
+    }
+
+    /// Notes that this server listens at `address`, which its modules do not reach unless their policy lists it.
+    pub fn serves(&self, address: SocketAddr) {
+        self.0.env.egress.serves(address);
     }
 
     /// Returns how many attempts can be served at a time.
@@ -154,17 +173,9 @@ impl Sandbox {
         if input_bytes > limits.input_bytes {
             return Ok(Finished::early(outcome::of_large_input(input_bytes, limits.input_bytes), input_bytes));
         }
-        let Attempt { info, input, wall, progress, cancel, .. } = attempt;
-        let tenant = info.unit.run.tenant.clone();
-        let call = call::run(
-            Arc::clone(&self.0.env),
-            Arc::clone(cancel.control()),
-            module.clone(),
-            info,
-            input,
-            limits,
-            progress,
-        );
+        let tenant = attempt.info.unit.run.tenant.clone();
+        let (wall, cancel) = (attempt.wall, attempt.cancel.clone());
+        let call = call::run(Arc::clone(&self.0.env), module.clone(), attempt, limits);
         match self.serve(tenant, wall, &cancel, call).await? {
             Some(finished) if cancel.control().stopped() == Some(Stop::Closed) && finished.outcome.is_err() => {
                 Err(Closed)

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use wasmtime::{StoreContextMut, UpdateDeadline};
+use wasmtime::{StoreContextMut, UpdateDeadline, component::ResourceTable};
 
-use crate::model::{Payload, row::LogLevel, row::LogLine};
+use crate::model::{Payload, TenantId, row::LogLevel};
 
 use super::{
-    Limits, ModuleLimits,
+    Grant, Limits, ModuleLimits,
     attempt::{Info, Progress},
     config::Clock,
     control::{Control, Stop},
+    egress::{Counts, Egress, Hooks, Outgoing},
+    host::Wasi,
+    journal::Journal,
     limiter::Limiter,
-    logs::{self, Logs},
     turns::Turns,
 };
 
@@ -21,6 +23,7 @@ pub(super) struct Env {
     pub(super) turns: Arc<Turns>,
     pub(super) clock: Clock,
     pub(super) counts: ModuleLimits,
+    pub(super) egress: Arc<Egress>,
     #[cfg(debug_assertions)]
     pub(super) abort_on_log: Option<String>,
 }
@@ -31,45 +34,78 @@ pub(super) struct State {
     pub(super) control: Arc<Control>,
     /// The attempt; none while a module describes itself.
     pub(super) info: Option<Info>,
+    pub(super) limits: Limits,
     pub(super) limiter: Limiter,
-    pub(super) logs: Logs,
+    /// What is said of the attempt; outside one there is no log.
+    pub(super) journal: Option<Journal>,
     pub(super) progress: Progress,
     /// What this attempt reported last.
     pub(super) reported: Option<Payload>,
+    grant: Arc<Grant>,
+    /// What the host keeps for the guest, by handle.
+    table: ResourceTable,
+    /// Made when the guest first asks for anything of WASI.
+    wasi: Option<Box<Wasi>>,
     cpu_ns_max: u64,
 }
 
 impl State {
-    pub(super) fn new(
-        env: Arc<Env>,
-        control: Arc<Control>,
-        limits: &Limits,
-        info: Option<Info>,
-        progress: Progress,
-    ) -> Self {
+    /// The state of a store in which a module describes itself.
+    pub(super) fn describing(env: Arc<Env>, control: Arc<Control>, limits: &Limits) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.host_handles);
         Self {
             control,
-            info,
+            info: None,
+            limits: *limits,
             limiter: Limiter::new(limits, env.counts),
-            logs: Logs::new(limits.log_bytes),
-            progress,
+            journal: None,
+            progress: Progress::default(),
             reported: None,
+            grant: Arc::default(),
+            table,
+            wasi: None,
             cpu_ns_max: limits.cpu.0.saturating_mul(1_000_000),
             env,
         }
     }
 
+    /// The state of a store in which an attempt is served.
+    pub(super) fn serving(
+        env: Arc<Env>,
+        control: Arc<Control>,
+        limits: &Limits,
+        info: Info,
+        progress: Progress,
+        grant: Arc<Grant>,
+    ) -> Self {
+        let journal = Some(Journal::new(Arc::clone(&env.clock), &info, limits.log_bytes));
+        Self { info: Some(info), journal, progress, grant, ..Self::describing(env, control, limits) }
+    }
+
     /// Keeps a line that the guest wrote; outside an attempt there is no log.
-    pub(super) fn log(&mut self, level: LogLevel, message: String, fields: Option<String>) {
-        let Some(info) = &self.info else { return };
-        self.logs.push(LogLine {
-            at_ms: (self.env.clock)(),
-            unit: info.unit.unit.clone(),
-            attempt: info.attempt,
-            level,
-            message: logs::message_of(message),
-            fields: fields.map(logs::fields_of),
-        });
+    pub(super) fn log(&self, level: LogLevel, message: String, fields: Option<String>) {
+        if let Some(journal) = &self.journal {
+            journal.line(level, message, fields);
+        }
+    }
+
+    /// Returns what WASI works on.
+    pub(super) fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable) {
+        let Self { env, info, grant, journal, limits, wasi, table, .. } = self;
+        let make = || {
+            let tenant = info.as_ref().map_or_else(TenantId::default_tenant, |info| info.unit.run.tenant.clone());
+            let outgoing = Outgoing::new(tenant, *limits, Arc::clone(grant), journal.clone());
+            let hooks = Hooks { egress: Arc::clone(&env.egress), outgoing };
+            Box::new(Wasi::new(grant, journal.as_ref(), hooks, limits.random_bytes))
+        };
+        let wasi = wasi.get_or_insert_with(make);
+        (wasi, table)
+    }
+
+    /// Ends what the attempt sends, and returns what it sent.
+    pub(super) fn end_sending(&self) -> Counts {
+        self.wasi.as_ref().map(|wasi| wasi.end()).unwrap_or_default()
     }
 }
 

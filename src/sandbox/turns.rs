@@ -20,6 +20,8 @@ use std::{
     thread,
 };
 
+use tokio::runtime::Handle;
+
 use crate::model::TenantId;
 
 use super::ticker::Ticker;
@@ -49,14 +51,16 @@ struct Queue {
 }
 
 impl Turns {
-    /// Starts `threads` guest threads.
+    /// Starts `threads` guest threads. What jobs wait for beside their turns belongs to the runtime that this is called
+    /// on, where there is one.
     pub(super) fn start(threads: usize, ticker: Arc<Ticker>) -> io::Result<Arc<Self>> {
         let turns =
             Arc::new(Self { ticker, queue: Mutex::default(), ready: Condvar::new(), waiting: AtomicUsize::new(0) });
+        let runtime = Handle::try_current().ok();
         for number in 0..threads.max(1) {
-            let served = Arc::clone(&turns);
+            let (served, runtime) = (Arc::clone(&turns), runtime.clone());
             let builder = thread::Builder::new().name(format!("sandbox-{number}"));
-            if let Err(error) = builder.spawn(move || served.serve()) {
+            if let Err(error) = builder.spawn(move || served.serve(runtime.as_ref())) {
                 turns.close();
                 return Err(error);
             }
@@ -130,7 +134,8 @@ impl Turns {
         }
     }
 
-    fn serve(&self) {
+    fn serve(&self, runtime: Option<&Handle>) {
+        let _entered = runtime.map(Handle::enter);
         lower_priority();
         self.ticker.enter();
         while let Some(job) = self.next() {

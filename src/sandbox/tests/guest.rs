@@ -78,6 +78,15 @@ impl Guest {
         self
     }
 
+    /// Has the core module import functions of the given types from `instance`, which a definition made.
+    pub(super) fn import_typed(mut self, instance: &str, functions: &[(&str, &str)]) -> Self {
+        self.arguments += &format!("(with \"{instance}\" (instance ${instance}))");
+        for (name, ty) in functions {
+            self.imports += &format!("(import \"{instance}\" \"{name}\" (func ${name} {ty}))");
+        }
+        self
+    }
+
     pub(super) fn data(self, at: usize, text: &str) -> Self {
         let bytes: String = text.bytes().map(|byte| format!("\\{byte:02x}")).collect();
         self.define(&format!("(data (i32.const {at}) \"{bytes}\")"))

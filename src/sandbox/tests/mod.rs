@@ -5,6 +5,7 @@ mod fairness;
 pub(crate) mod guest;
 mod limits;
 mod uploads;
+mod wasi;
 
 use std::sync::Arc;
 

@@ -111,8 +111,8 @@ async fn a_component_of_another_world_is_told_the_difference() {
             &["`run` is `func() -> u32` and not `func(task: string", "`describe` is `func() -> u32`"],
         ),
         (
-            r#"(component (import "wasi:cli/environment@0.2.3" (instance)))"#.to_owned(),
-            &["imports `wasi:cli/environment@0.2.3`", "wasm32-unknown-unknown"],
+            r#"(component (import "wasi:cli/environment@0.3.0" (instance)))"#.to_owned(),
+            &["imports `wasi:cli/environment@0.3.0`", "wasm32-wasip2"],
         ),
         (r#"(component (import "own" (func)))"#.to_owned(), &["imports `own`", "not offered"]),
         (echo.replace("task/log@0.1.0", "task/log@0.2.0"), &["sandkeep:task/log@0.2.0", "in this version"]),
