@@ -14,10 +14,11 @@ setup: ## Finds or installs what compiling guests takes, and compiles the built-
 guests: setup ## Compiles every guest to guests/dist/NAME.wasm
 	@scripts/guests
 
-build: guests ## Builds the server
+build: setup ## Builds the server
 	$(CARGO) build --locked
 
 demo: build ## Runs an order workflow in the sandbox with a native worker beside it
+	@scripts/guests hello orders
 	@scripts/demo
 
 test: guests lint unit guest-tests docs ## Runs everything that CI runs
@@ -33,6 +34,7 @@ unit: guests
 guest-tests: guests
 	cd guests && env -u CARGO_TARGET_DIR $(CARGO) fmt --check
 	cd guests && env -u CARGO_TARGET_DIR $(CARGO) test --locked --quiet
+	@scripts/guests --test
 
 docs: guests
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --lib

@@ -9,6 +9,7 @@
 //! `--output json` standard output is one JSON value or empty, also after a failure.
 
 mod advice;
+mod author;
 mod cancel;
 mod client;
 mod completions;
@@ -65,7 +66,7 @@ enum Command {
     /// Registers, checks and shows workflow documents
     #[command(subcommand)]
     Workflow(workflow::Command),
-    /// Uploads, examines and runs modules
+    /// Makes, builds, uploads, examines and runs modules
     #[command(subcommand)]
     Module(module::Command),
     Start(start::Args),

@@ -1,4 +1,4 @@
-//! `module`: uploads modules, and examines and runs them without a server.
+//! `module`: makes, builds, examines and runs modules without a server, and uploads them.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Error,
+    Error, author,
     client::{Body, Client, Server, To},
     each, input,
     listing::Listing,
@@ -28,6 +28,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    New(author::New),
+    Build(author::Build),
     Inspect(module_local::Inspect),
     Run(Box<module_local::Run>),
     Push(Push),
@@ -98,6 +100,8 @@ const HEADINGS: [&str; 6] = ["NAME", "DIGEST", "BYTES", "STATE", "ALIASES", "TAS
 
 pub(super) async fn run(command: Command) -> Result<(), Error> {
     match command {
+        Command::New(args) => author::create(args),
+        Command::Build(args) => author::build(args).await,
         Command::Inspect(args) => module_local::inspect(args).await,
         Command::Run(args) => module_local::run(*args).await,
         Command::Push(args) => push(args).await,

@@ -1,6 +1,9 @@
 //! `module inspect` and `module run`: a component in the sandbox of this process, without a server.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use clap::Args;
@@ -67,6 +70,8 @@ pub(super) struct Run {
 /// What an upload would find.
 #[derive(Serialize)]
 struct Findings<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a Path>,
     digest: &'a str,
     size_bytes: usize,
     imports: &'a [String],
@@ -74,13 +79,17 @@ struct Findings<'a> {
 }
 
 pub(super) async fn inspect(args: Inspect) -> Result<(), Error> {
-    let bytes = Bytes::from(input::file(&args.file, MODULE_BYTES_MAX)?);
+    show(Bytes::from(input::file(&args.file, MODULE_BYTES_MAX)?), None, args.output).await
+}
+
+/// Examines a component and prints what was found; `file`: where it was put.
+pub(super) async fn show(bytes: Bytes, file: Option<&Path>, output: Output) -> Result<(), Error> {
     let size_bytes = bytes.len();
     let sandbox = sandbox(sandbox::Config::default())?;
-    let found = examine(&sandbox, bytes).await?;
-    let findings = Findings { digest: found.digest.as_str(), size_bytes, imports: &found.imports, tasks: &found.tasks };
+    let Inspected { digest, imports, tasks, .. } = examine(&sandbox, bytes).await?;
+    let findings = Findings { file, digest: digest.as_str(), size_bytes, imports: &imports, tasks: &tasks };
     let value = to_raw_value(&findings).map_err(|error| Error::Server(error.into()))?;
-    args.output.value(&value, || Ok(describe(&findings)))
+    output.value(&value, || Ok(describe(&findings)))
 }
 
 fn describe(findings: &Findings<'_>) -> String {
@@ -89,8 +98,9 @@ fn describe(findings: &Findings<'_>) -> String {
     for TaskSpec { name, version, description, .. } in findings.tasks {
         table.row(vec![name.to_string(), version.to_string(), description.clone().unwrap_or_default()]);
     }
-    let Findings { digest, size_bytes, .. } = findings;
-    format!("digest   {digest}\nsize     {size_bytes} bytes\nimports  {imports}\n\n{}", table.to_text())
+    let Findings { file, digest, size_bytes, .. } = findings;
+    let file = file.map(|file| format!("file     {}\n", file.display())).unwrap_or_default();
+    format!("{file}digest   {digest}\nsize     {size_bytes} bytes\nimports  {imports}\n\n{}", table.to_text())
 }
 
 pub(super) async fn run(args: Run) -> Result<(), Error> {

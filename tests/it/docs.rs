@@ -14,7 +14,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if name.starts_with('.') || matches!(name, "target" | "dist") {
+        if name.starts_with('.') || matches!(name, "target" | "dist" | "node_modules") {
             continue;
         }
         if path.is_dir() {
