@@ -101,7 +101,7 @@ impl App {
         let mut text = inner.counters.text();
         let stats = inner.store.stats();
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let rows: [(&str, &str, &str, u64); 11] = [
+        let rows: [(&str, &str, &str, u64); 12] = [
             ("sandkeep_commits_total", "counter", "Transactions that were committed.", stats.commits),
             ("sandkeep_commit_microseconds_total", "counter", "How long commits took in all.", stats.commit_us),
             ("sandkeep_database_bytes", "gauge", "Size of the database.", stats.database_bytes),
@@ -114,6 +114,12 @@ impl App {
                 "gauge",
                 "Units that the sandbox has in hand.",
                 number(inner.dispatch.held_by_sandbox()),
+            ),
+            (
+                "sandkeep_sandbox_slots_free",
+                "gauge",
+                "Attempts that the sandbox could begin at once.",
+                number(inner.sandbox.slots_free()),
             ),
             (
                 "sandkeep_worker_sessions",

@@ -8,6 +8,7 @@ mod cli;
 mod commits;
 mod docs;
 mod full;
+mod hostile;
 mod kill;
 mod recovery;
 mod rooms;
