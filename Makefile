@@ -3,7 +3,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help demo test setup guests build lint docs unit guest-tests soak bench load clean
+.PHONY: help demo test setup guests build lint docs unit guest-tests soak security-table bench load clean
 
 help: ## Shows what there is to make
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -41,6 +41,9 @@ docs: guests
 
 soak: guests ## Runs the fault tests at their stated counts and times
 	SANDKEEP_SOAK=1 $(CARGO) test --locked --test it -- --nocapture
+
+security-table: guests ## Runs the hostile suite and writes docs/security-tests.md
+	@scripts/security-table $(if $(RELEASE),--release)
 
 load: guests ## Measures the server on the loads of docs/benchmarks.md
 	$(CARGO) build --locked --release

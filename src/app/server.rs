@@ -104,7 +104,7 @@ impl App {
         let stats = inner.store.stats();
         let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let (compiled, found_compiled) = inner.sandbox.compiles();
-        let rows: [(&str, &str, &str, u64); 13] = [
+        let rows: [(&str, &str, &str, u64); 14] = [
             ("sandkeep_modules_compiled_total", "counter", "Modules that were compiled.", compiled),
             ("sandkeep_artefacts_used_total", "counter", "Modules that were found compiled.", found_compiled),
             ("sandkeep_commits_total", "counter", "Transactions that were committed.", stats.commits),
@@ -119,6 +119,12 @@ impl App {
                 "gauge",
                 "Units that the sandbox has in hand.",
                 number(inner.dispatch.held_by_sandbox()),
+            ),
+            (
+                "sandkeep_sandbox_slots_free",
+                "gauge",
+                "Attempts that the sandbox could begin at once.",
+                number(inner.sandbox.slots_free()),
             ),
             (
                 "sandkeep_worker_sessions",

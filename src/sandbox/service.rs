@@ -122,6 +122,11 @@ impl Sandbox {
         self.0.compiler.counts()
     }
 
+    /// Returns how many attempts could begin at once.
+    pub fn slots_free(&self) -> usize {
+        self.0.slots.available_permits()
+    }
+
     /// Returns what an attempt may use at most.
     pub fn limits(&self) -> Limits {
         self.0.config.limits

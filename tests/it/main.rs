@@ -9,6 +9,7 @@ mod commits;
 mod compile;
 mod docs;
 mod full;
+mod hostile;
 mod kill;
 mod recovery;
 mod rooms;
