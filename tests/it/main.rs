@@ -4,9 +4,11 @@
 //! `SANDKEEP_SOAK=1` runs counts and times as the cases state them.
 
 mod api;
+mod authoring;
 mod cli;
 mod commits;
 mod docs;
+mod examples;
 mod full;
 mod kill;
 mod recovery;
