@@ -4,10 +4,12 @@
 //! `SANDKEEP_SOAK=1` runs counts and times as the cases state them.
 
 mod api;
+mod authoring;
 mod cli;
 mod commits;
 mod compile;
 mod docs;
+mod examples;
 mod full;
 mod hostile;
 mod kill;
