@@ -1,6 +1,7 @@
 //! The operations on a store in memory whose commits can be made to fail.
 
 mod faults;
+mod fuzz;
 mod stops;
 
 use std::{

@@ -2,6 +2,7 @@
 
 mod calls;
 mod fairness;
+mod fuzz;
 pub(crate) mod guest;
 mod limits;
 mod uploads;

@@ -88,6 +88,10 @@ async fn structures_past_a_limit_are_refused_with_need_and_limit() {
             format!("(core module $n (memory 0)) {}", "(core instance (instantiate $n))".repeat(4)),
             &["5 linear memories", "limit is 4"],
         ),
+        (
+            format!("(core module $n (table 1 funcref)) {}", "(core instance (instantiate $n))".repeat(9)),
+            &["9 tables", "limit is 8"],
+        ),
         ("(component)".repeat(65), &["65 nested components"]),
     ] {
         check(&sandbox, Guest::echo().component(&component).build(), parts).await;
@@ -146,6 +150,28 @@ async fn a_module_that_cannot_describe_itself_is_refused() {
     ] {
         check(&sandbox, Guest::echo().describe(describe).build(), parts).await;
     }
+}
+
+#[tokio::test]
+async fn describing_has_a_limit_on_the_wall() {
+    let sandbox = sandbox_with(|config| {
+        config.module.describe_cpu = Millis(600_000);
+        config.module.describe_wall = Millis(30);
+    });
+    let spinning = Guest::echo().describe("(loop $l (br $l)) unreachable");
+    check(&sandbox, spinning.build(), &["`describe` ended with TIMEOUT"]).await;
+}
+
+#[tokio::test]
+async fn a_module_of_too_many_tasks_is_refused() {
+    let sandbox = sandbox_with(|config| config.module.tasks = 2);
+    // The list of one task three times over.
+    let three = "(memory.copy (i32.const 8192) (i32.const 1040) (i32.const 52))
+        (memory.copy (i32.const 8244) (i32.const 1040) (i32.const 52))
+        (memory.copy (i32.const 8296) (i32.const 1040) (i32.const 52))
+        (i32.store (i32.const 8192) (i32.load (i32.const 1040)))
+        (i32.store (i32.const 1024) (i32.const 8192)) (i32.store (i32.const 1028) (i32.const 3)) (i32.const 1024)";
+    check(&sandbox, Guest::echo().describe(three).build(), &["there are 3, the limit is 2"]).await;
 }
 
 #[tokio::test]

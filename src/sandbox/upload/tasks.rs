@@ -89,6 +89,14 @@ mod tests {
     }
 
     #[test]
+    fn all_texts_together_have_a_limit() {
+        let schema = format!("\"{}\"", "x".repeat(SCHEMA_BYTES_MAX - 2));
+        let many: Vec<_> = (0..65).map(|at| described(&format!("t{at}"), "1", Some(&schema))).collect();
+        let refused = tasks(many, 100).unwrap_err().to_string();
+        assert!(refused.contains("bytes together"), "{refused}");
+    }
+
+    #[test]
     fn the_first_wrong_task_is_named() {
         let long = format!("\"{}\"", "x".repeat(SCHEMA_BYTES_MAX));
         for (wrong, problem) in [

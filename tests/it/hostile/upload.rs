@@ -172,21 +172,25 @@ pub(super) fn own_cases() -> Vec<Case> {
     bombs().into_iter().map(|(name, _)| Case::own(name, "ready, or refused in time")).collect()
 }
 
-/// Blocks in blocks, and branches from each to any other.
+/// Blocks in blocks, and branches from each to any other, with other values for hundreds of locals.
 fn branch_maze() -> Guest {
-    let depth = 400;
+    let (depth, locals) = (400, 400);
     let mut body = "(block ".repeat(depth);
-    for at in 0..20_000_usize {
-        body += &format!("(br_if {} (local.get $i))", at * 7919 % depth);
+    for at in 0..8_000_usize {
+        let (to, from) = (at * 31 % locals, at * 17 % locals);
+        body += &format!("(local.set {to} (i32.add (local.get {to}) (local.get {from})))");
+        body += &format!("(br_if {} (local.get {from}))", at * 7919 % depth);
     }
     body += &")".repeat(depth);
-    Guest::echo().define(&format!("(func $maze (param $i i32) {body})"))
+    Guest::echo().define(&format!("(func (param {}) {body})", "i32 ".repeat(locals)))
 }
 
-/// Loads of which each depends on the one before.
+/// Loads that are all alive at once.
 fn many_loads() -> Guest {
-    let body = "(local.set $i (i32.load (i32.add (local.get $i) (i32.load offset=8 (local.get $i)))))".repeat(30_000);
-    Guest::echo().define(&format!("(func $loads (param $i i32) {body})"))
+    let count = 60_000;
+    let loads: String = (0..count).map(|at| format!("local.get $i i32.load offset={} ", at * 4)).collect();
+    let adds = "i32.add ".repeat(count - 1);
+    Guest::echo().define(&format!("(func $loads (param $i i32) (result i32) {loads} {adds})"))
 }
 
 /// Locals that live through all of a loop.
@@ -218,7 +222,7 @@ async fn compile_bombs_end_in_time() {
         harness
             .own(case, async |server| {
                 let before = machine::memory_bytes(server.pid());
-                let answer = upload(&client, &slug, super::case::named(guest(), &slug).build()).await;
+                let answer = upload(&client, &slug, super::case::named(guest(), &format!("t.b-{slug}")).build()).await;
                 let after = machine::memory_bytes(server.pid());
                 assert!(after < before + COMPILE_BYTES_MAX, "{name}: from {before} to {after} bytes");
                 match answer.refused {
