@@ -55,8 +55,9 @@ fn gather(from: &Path, to: &Path, is_sdk: bool, files: &mut Vec<(PathBuf, PathBu
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         if path.is_dir() {
-            let is_left = matches!(&*name, "target" | "dist" | "node_modules" | "__pycache__");
-            if !is_left && !(is_sdk && name.starts_with("test")) {
+            let is_built = matches!(&*name, "target" | "dist" | "node_modules" | "__pycache__");
+            let is_test = is_sdk && name.starts_with("test");
+            if !is_built && !is_test {
                 gather(&path, &to.join(name), is_sdk, files)?;
             }
         } else {

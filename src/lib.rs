@@ -36,3 +36,8 @@ pub mod server;
 pub mod store;
 pub mod telemetry;
 pub mod workflow;
+
+/// Inputs that nobody wrote, for targets of what is not public.
+#[cfg(test)]
+#[path = "../tests/fuzz/driver.rs"]
+mod fuzz;

@@ -1,13 +1,9 @@
 //! Cursors that nobody gave out: a page of another list, tenant or server is never begun by one.
 
-#[path = "../../../tests/fuzz/driver.rs"]
-mod driver;
-
 use std::time::Duration;
 
-use self::driver::Fuzz;
 use super::super::{PageRequest, cursor::Cursors};
-use crate::model::TenantId;
+use crate::{fuzz::Fuzz, model::TenantId};
 
 #[test]
 fn cursors_of_others_are_refused() {

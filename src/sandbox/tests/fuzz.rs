@@ -1,15 +1,12 @@
 //! Uploads that nobody wrote: examined in bounded time, taken or refused, never a panic.
 
-#[path = "../../../tests/fuzz/driver.rs"]
-mod driver;
-
 use std::time::Duration;
 
 use arbitrary::Unstructured;
 
-use self::driver::Fuzz;
 use super::super::{engine, upload};
 use super::*;
+use crate::fuzz::Fuzz;
 
 const TIME: Duration = Duration::from_secs(5);
 
@@ -22,7 +19,7 @@ fn generated(bytes: &[u8]) -> Option<Vec<u8>> {
 #[test]
 fn uploads_are_taken_or_refused() {
     let config = Config { max_concurrent: Some(1), threads: 1, ..Config::default() };
-    let (_, features) = engine::build(&config).unwrap();
+    let features = engine::build(&config).unwrap().features;
     let samples = vec![
         Guest::echo().build(),
         Guest::spinning().define("(table 3 funcref) (global (mut i64) (i64.const 1))").build(),

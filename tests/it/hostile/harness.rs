@@ -215,7 +215,7 @@ pub(super) fn judge(id: &str, state: &Value, history: &[Value]) -> (String, Opti
     assert_eq!(ended, 1, "{id}: {history:#?}");
     assert!(ends.contains(&history.last().unwrap()["type"].as_str().unwrap()), "{id}: {history:#?}");
     let of = |kind: &'static str| history.iter().filter(move |event| event["type"] == kind && event["unit"] == "a");
-    let last = of("StepScheduled").last().expect("the step was scheduled");
+    let last = of("StepScheduled").next_back().expect("the step was scheduled");
     let served = of("StepAttemptFailed").chain(of("StepSucceeded")).max_by_key(|event| event["seq"].as_u64());
     let served = served.unwrap_or_else(|| panic!("{id}: no attempt ended: {history:#?}"));
     let usage = &served["served"]["usage"];

@@ -158,9 +158,12 @@ pub(super) fn cases() -> Vec<Case> {
     [files(), structures(), worlds(), features()].into_iter().flatten().collect()
 }
 
+/// What makes a component that is long to compile.
+type Bomb = fn() -> Guest;
+
 /// Components that are small or honest in size and long to compile.
-pub(super) fn bombs() -> Vec<(&'static str, fn() -> Guest)> {
-    vec![
+fn bombs() -> [(&'static str, Bomb); 4] {
+    [
         ("branch maze", branch_maze),
         ("many loads", many_loads),
         ("10,000 locals", many_locals),
