@@ -137,11 +137,9 @@ async fn density(instances: usize) -> Result<(), Failure> {
     // Each of them has had a turn when every tenant's line was served through; they loop until they are cancelled.
     let settle = tokio::time::sleep(Duration::from_secs(10));
     tokio::pin!(settle);
-    loop {
-        tokio::select! {
-            () = &mut settle => break,
-            ended = runs.next() => return Err(format!("an instance ended early: {ended:?}").into()),
-        }
+    tokio::select! {
+        () = &mut settle => (),
+        ended = runs.next() => return Err(format!("an instance ended early: {ended:?}").into()),
     }
     let held = resident_bytes()?.saturating_sub(before);
     cancel.cancel();
