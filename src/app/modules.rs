@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{
-    App, Error, ErrorCode, Inner, cursor,
+    App, Error, ErrorCode, Inner, ambiguity, cursor,
     view::{ModuleView, Page, PageRequest},
 };
 use crate::{
@@ -38,6 +38,7 @@ impl App {
         if created {
             batch.modules.push(ModulePut { tenant: tenant.clone(), row: row.clone(), content });
         }
+        let before = self.named_by(tenant, &name, &Alias::live());
         let clash = self.clash(tenant, &name, &row.tasks);
         let is_live = app.tenants.facts(tenant).modules.get(&name).and_then(|aliases| aliases.get(&Alias::live()))
             == Some(&digest);
@@ -46,6 +47,7 @@ impl App {
                 module: name.clone(),
                 alias: Alias::live(),
                 digest: digest.clone(),
+                split: Vec::new(),
                 moved_at: app.clock.now(),
             };
             batch.aliases.push((tenant.clone(), alias));
@@ -60,7 +62,8 @@ impl App {
             );
         }
         tracing::info!(module = %name, %digest, created, "a module is live");
-        Ok((self.module_view(tenant, row), created))
+        let warnings = self.broken_contracts(tenant, (&name, &Alias::live()), &before, &[digest]).await?;
+        Ok((ModuleView { warnings, ..self.module_view(tenant, row) }, created))
     }
 
     async fn examine(&self, tenant: &TenantId, name: &ModuleName, content: &Bytes) -> Result<ModuleRow, Error> {
@@ -78,19 +81,8 @@ impl App {
 
     /// Says which other live module, or that a built-in, describes one of the tasks.
     fn clash(&self, tenant: &TenantId, name: &ModuleName, tasks: &[TaskSpec]) -> Option<String> {
-        let facts = self.inner.tenants.facts(tenant);
-        for task in tasks {
-            if facts.builtin.as_ref().is_some_and(|builtin| builtin.tasks.iter().any(|spec| spec.name == task.name)) {
-                return Some(format!("the task `{}` is built in; the module was kept but is not live", task.name));
-            }
-            if let Some(other) = facts.live.get(&task.name).filter(|other| *other != name) {
-                return Some(format!(
-                    "the live module `{other}` describes the task `{}`, too; the module was kept but is not live",
-                    task.name
-                ));
-            }
-        }
-        None
+        let clash = ambiguity::clash(&self.inner.tenants.facts(tenant), name, tasks)?;
+        Some(format!("{clash}; the module was kept but is not live"))
     }
 
     /// Lists modules, newest first.
@@ -130,7 +122,7 @@ impl App {
     }
 
     /// Finds a digest under a name; without a digest the newest.
-    async fn module_row(
+    pub(super) async fn module_row(
         &self,
         tenant: &TenantId,
         name: &ModuleName,
@@ -151,7 +143,7 @@ impl App {
     fn module_view(&self, tenant: &TenantId, row: ModuleRow) -> ModuleView {
         let facts = self.inner.tenants.facts(tenant);
         let aliases = facts.modules.get(&row.name).into_iter().flatten();
-        let aliases = aliases.filter(|(_, digest)| **digest == row.digest).map(|(alias, _)| alias.to_string());
+        let aliases = aliases.map(|(alias, _)| alias).filter(|alias| facts.names(&row.name, alias, &row.digest));
         ModuleView {
             name: row.name.to_string(),
             digest: row.digest.to_string(),
@@ -159,8 +151,9 @@ impl App {
             state: "ready".to_owned(),
             tasks: row.tasks,
             imports: row.imports,
-            aliases: aliases.collect(),
+            aliases: aliases.map(ToString::to_string).collect(),
             created_at_ms: row.created_at.0,
+            warnings: Vec::new(),
         }
     }
 }
@@ -194,7 +187,7 @@ fn refused(rejected: Rejected) -> Error {
     }
 }
 
-fn not_found(name: &ModuleName, digest: Option<&Digest>) -> Error {
+pub(super) fn not_found(name: &ModuleName, digest: Option<&Digest>) -> Error {
     let digest = digest.map(|digest| format!(" with the digest `{digest}`")).unwrap_or_default();
     Error::new(ErrorCode::ModuleNotFound, format!("there is no module `{name}`{digest}"))
 }

@@ -21,15 +21,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-pub use batch::{Batch, Change, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut, key_expires};
+pub use batch::{AliasBack, Batch, Change, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut, key_expires};
 pub use error::Error;
 
 use crate::model::{
-    Digest, ExecutionId, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
+    Alias, Digest, ExecutionId, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
     execution::Target,
     id::{ContractVersion, DeliveryId, ModuleName, NodeLabel, QueueName, RunKey, TaskName, UnitRef},
     row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerRow, WorkflowRow},
 };
+
+/// How many places an alias named before are remembered.
+pub const MOVES_MAX: usize = 100;
 
 /// What is asked on behalf of a tenant.
 #[async_trait]
@@ -93,6 +96,24 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns every alias of the tenant's modules, by name and alias.
     async fn list_aliases(&self, tenant: &TenantId) -> Result<Vec<AliasRow>, Error>;
+
+    /// Returns what an alias named before, newest first, each with its number; at most [`MOVES_MAX`] are remembered.
+    async fn alias_moves(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        alias: &Alias,
+    ) -> Result<Vec<(u64, AliasRow)>, Error>;
+
+    /// Returns the live executions that need a digest, after `after`, by id, at most `limit`.
+    async fn pinned_by(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        digest: &Digest,
+        after: Option<&ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error>;
 
     /// Returns the bytes of a module that the tenant has under this name.
     async fn module_content(

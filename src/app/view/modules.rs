@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::BrokenContract;
 use crate::model::facts::TaskSpec;
 
 /// An uploaded component.
@@ -25,4 +26,7 @@ pub struct ModuleView {
     pub aliases: Vec<String>,
     /// When it was uploaded.
     pub created_at_ms: i64,
+    /// Steps of registered workflows that its upload breaks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<BrokenContract>,
 }

@@ -63,7 +63,10 @@ suite! {
         documents_are_listed_newest_first,
         a_version_is_in_use_until_its_runs_end,
         module_bytes_are_shared_and_go_with_the_last,
-        modules_and_aliases_are_listed;
+        modules_and_aliases_are_listed,
+        an_alias_remembers_what_it_named,
+        what_is_needed_is_not_removed,
+        a_live_run_pins_its_digests;
     rows:
         timers_come_earliest_first,
         ready_rows_come_in_both_orders,
