@@ -121,6 +121,8 @@ fn started(number: u64) -> Change {
         ready_drop: Vec::new(),
         timers_put: Vec::new(),
         timers_drop: Vec::new(),
+        pins_put: Vec::new(),
+        pins_drop: Vec::new(),
         logs: Vec::new(),
         keys: Vec::new(),
     }

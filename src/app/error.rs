@@ -81,7 +81,7 @@ error_codes! {
     IdempotencyConflict "IDEMPOTENCY_CONFLICT" 409 6;
     /// A second live module describes the task, or a built-in does.
     TaskAmbiguous "TASK_AMBIGUOUS" 409 6;
-    /// The module is needed by an alias.
+    /// The module is needed by an alias or a live execution.
     ModuleInUse "MODULE_IN_USE" 409 9;
     /// The execution is not done, so it has no result.
     NotFinished "NOT_FINISHED" 409 9;
@@ -189,6 +189,8 @@ impl From<Refusal> for Error {
             Refusal::NotFound => ErrorCode::ExecutionNotFound,
             Refusal::Closed(_) => ErrorCode::ExecutionClosed,
             Refusal::UnknownSignal(_) => ErrorCode::SignalNotFound,
+            Refusal::NoModule(_) => ErrorCode::ModuleNotFound,
+            Refusal::Unfit(_) => ErrorCode::InvalidRequest,
             Refusal::Limit(_) => ErrorCode::ResourceExhausted,
             Refusal::Over | Refusal::NotDue(_) => ErrorCode::Internal,
         };

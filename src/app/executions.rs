@@ -311,7 +311,7 @@ pub(super) fn not_found(id: &ExecutionId) -> Error {
 }
 
 /// Names the execution in what a lane refused.
-fn about(key: &ExecutionKey, error: Error) -> Error {
+pub(super) fn about(key: &ExecutionKey, error: Error) -> Error {
     match error.code {
         ErrorCode::ExecutionNotFound => not_found(&key.execution),
         ErrorCode::ExecutionClosed => Error {

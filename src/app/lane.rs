@@ -478,7 +478,8 @@ impl Lane {
             return;
         }
         entry.in_flight = true;
-        let change = stage.take_change(&entry.execution);
+        let mut change = stage.take_change(&entry.execution);
+        (change.pins_put, change.pins_drop) = entry.changed_pins();
         self.app.writer.send(Job::Stage(stage, Box::new(change)));
     }
 

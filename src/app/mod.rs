@@ -6,6 +6,9 @@
 //! - timers, sweep, recovery: what happens without being asked
 //! - [`Error`], [`view`]: how refusals and answers look, for every edge alike
 
+mod aliases;
+mod ambiguity;
+mod contract_breaks;
 mod contracts;
 mod counters;
 mod cursor;
@@ -19,9 +22,12 @@ mod history;
 mod inbox;
 mod key;
 mod lane;
+mod module_diff;
+mod module_removal;
 mod modules;
 mod present;
 mod recovery;
+mod repin;
 mod server;
 mod stage;
 mod states;

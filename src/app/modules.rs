@@ -72,7 +72,7 @@ impl App {
     pub(super) fn module_view(&self, tenant: &TenantId, row: ModuleRow) -> ModuleView {
         let facts = self.inner.tenants.facts(tenant);
         let aliases = facts.modules.get(&row.name).into_iter().flatten();
-        let aliases = aliases.filter(|(_, digest)| **digest == row.digest).map(|(alias, _)| alias.to_string());
+        let aliases = aliases.map(|(alias, _)| alias).filter(|alias| facts.names(&row.name, alias, &row.digest));
         ModuleView {
             name: row.name.to_string(),
             digest: row.digest.to_string(),
@@ -81,8 +81,9 @@ impl App {
             reason: None,
             tasks: row.tasks,
             imports: row.imports,
-            aliases: aliases.collect(),
+            aliases: aliases.map(ToString::to_string).collect(),
             created_at_ms: row.created_at.0,
+            warnings: Vec::new(),
         }
     }
 }
@@ -106,7 +107,7 @@ impl Inner {
     }
 }
 
-fn not_found(name: &ModuleName, digest: Option<&Digest>) -> Error {
+pub(super) fn not_found(name: &ModuleName, digest: Option<&Digest>) -> Error {
     let digest = digest.map(|digest| format!(" with the digest `{digest}`")).unwrap_or_default();
     Error::new(ErrorCode::ModuleNotFound, format!("there is no module `{name}`{digest}"))
 }

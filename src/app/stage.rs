@@ -143,6 +143,8 @@ impl Stage {
             ready_drop: self.ready.iter().filter(|(_, put)| put.is_none()).map(|(unit, _)| unit.clone()).collect(),
             timers_put: self.timers.iter().filter_map(timer_row).collect(),
             timers_drop: self.timers.iter().filter(|(_, due)| due.is_none()).map(|(timer, _)| timer.clone()).collect(),
+            pins_put: Vec::new(),
+            pins_drop: Vec::new(),
             logs: std::mem::take(&mut self.logs),
             keys: std::mem::take(&mut self.keys),
             run,

@@ -9,7 +9,7 @@ use hashlink::LinkedHashMap;
 
 use super::lane::{Ask, LoadError};
 use crate::{
-    model::{Execution, row::ExecutionKey},
+    model::{Digest, Execution, ModuleName, row::ExecutionKey},
     workflow::Definition,
 };
 
@@ -21,14 +21,41 @@ pub(super) struct Entry {
     pub(super) in_flight: bool,
     /// What was asked meanwhile.
     pub(super) deferred: VecDeque<Ask>,
+    /// The digests that rows say the run needs, as of the last change that was made of the state.
+    pins: Pins,
     bytes: usize,
 }
+
+/// Digests of modules that a run needs.
+type Pins = Vec<(ModuleName, Digest)>;
 
 impl Entry {
     pub(super) fn new(execution: Execution, definition: Arc<Definition>) -> Self {
         let bytes = execution.memory_bytes();
-        Self { execution, definition, in_flight: false, deferred: VecDeque::new(), bytes }
+        let pins = pins(&execution);
+        Self { execution, definition, in_flight: false, deferred: VecDeque::new(), pins, bytes }
     }
+
+    /// Returns the pins to put and to drop since this was asked last. Nearly always there are none.
+    pub(super) fn changed_pins(&mut self) -> (Pins, Pins) {
+        let held = &self.execution.held;
+        let same = held.len() == self.pins.len()
+            && held
+                .iter()
+                .zip(&self.pins)
+                .all(|(held, (module, digest))| held.digest == *digest && held.module == *module);
+        if same {
+            return (Pins::new(), Pins::new());
+        }
+        let before = std::mem::replace(&mut self.pins, pins(&self.execution));
+        let put = self.pins.iter().filter(|pin| !before.contains(pin)).cloned().collect();
+        let gone = before.into_iter().filter(|pin| !self.pins.contains(pin)).collect();
+        (put, gone)
+    }
+}
+
+fn pins(execution: &Execution) -> Pins {
+    execution.held.iter().map(|held| (held.module.clone(), held.digest.clone())).collect()
 }
 
 /// States by key, the least recently used first.

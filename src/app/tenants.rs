@@ -66,5 +66,8 @@ fn point(facts: &mut Facts, alias: AliasRow) {
             facts.live.insert(task.name.clone(), alias.module.clone());
         }
     }
+    if !alias.split.is_empty() {
+        facts.splits.insert((alias.module.clone(), alias.alias.clone()), alias.split);
+    }
     facts.modules.entry(alias.module).or_default().insert(alias.alias, alias.digest);
 }

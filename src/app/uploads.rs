@@ -14,11 +14,13 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::{App, Error, ErrorCode, Inner, view::ModuleView};
+use super::{
+    App, Error, ErrorCode, Inner, ambiguity,
+    view::{BrokenContract, ModuleView},
+};
 use crate::{
     model::{
         Alias, Digest, ModuleName, TenantId,
-        facts::TaskSpec,
         row::{AliasRow, ModuleRow, UploadRow},
     },
     sandbox::{Inspected, Rejected},
@@ -81,7 +83,15 @@ enum Stage {
     /// It takes long and is written down.
     Kept,
     /// It is a module, or why not.
-    Ended(Result<ModuleRow, Error>),
+    Ended(Result<Live, Error>),
+}
+
+/// A module that is live.
+#[derive(Clone)]
+struct Live {
+    row: ModuleRow,
+    /// Steps of registered workflows that it breaks.
+    warnings: Vec<BrokenContract>,
 }
 
 impl Default for Uploads {
@@ -141,10 +151,8 @@ impl App {
         let (tenant, name) = (room.tenant.clone(), ModuleName::new(name)?);
         let key = Key { digest: digest_of(&content).await?, name, tenant };
         if let Some(row) = self.module_row(&key.tenant, &key.name, Some(&key.digest)).await? {
-            let guard = app.registering.lock().await;
-            app.make_live(&key, &row, Batch::default()).await?;
-            drop(guard);
-            return Ok((self.module_view(&key.tenant, row), Uploaded::Present));
+            let live = app.make_live(&key, row, Batch::default()).await?;
+            return Ok((self.live_view(&key.tenant, live), Uploaded::Present));
         }
         let mut stage = app.join_or_begin(&key, &content, room);
         loop {
@@ -155,11 +163,15 @@ impl App {
                     let row = upload_row(&key, content.len(), app);
                     return Ok((ModuleView::of_upload(row), Uploaded::Compiling));
                 }
-                Stage::Ended(ended) => return Ok((self.module_view(&key.tenant, ended?), Uploaded::Created)),
+                Stage::Ended(ended) => return Ok((self.live_view(&key.tenant, ended?), Uploaded::Created)),
             }
             // The work cannot go without saying how it ended, but for a fault.
             stage.changed().await.map_err(Error::internal)?;
         }
+    }
+
+    fn live_view(&self, tenant: &TenantId, Live { row, warnings }: Live) -> ModuleView {
+        ModuleView { warnings, ..self.module_view(tenant, row) }
     }
 
     /// Returns the tenant's uploads that are compiling or were refused.
@@ -201,7 +213,7 @@ impl Inner {
         content: Bytes,
         mut kept: bool,
         tell: &watch::Sender<Stage>,
-    ) -> Result<ModuleRow, Error> {
+    ) -> Result<Live, Error> {
         let mut inspecting = pin!(self.sandbox.inspect(&key.tenant, content.clone()));
         let inspected = match tokio::time::timeout(ANSWER_AFTER, &mut inspecting).await {
             Ok(inspected) => inspected,
@@ -245,7 +257,7 @@ impl Inner {
     }
 
     /// Keeps the module of an upload, and names it `live` where no other does its tasks.
-    async fn install(&self, key: &Key, inspected: Inspected, content: Bytes, kept: bool) -> Result<ModuleRow, Error> {
+    async fn install(&self, key: &Key, inspected: Inspected, content: Bytes, kept: bool) -> Result<Live, Error> {
         let row = ModuleRow {
             name: key.name.clone(),
             digest: key.digest.clone(),
@@ -264,20 +276,31 @@ impl Inner {
             }
             batch.uploads_drop = vec![key.parts()];
         }
-        let _guard = self.registering.lock().await;
-        self.make_live(key, &row, batch).await?;
-        Ok(row)
+        self.make_live(key, row, batch).await
+    }
+
+    /// Writes a batch, moves `live` to a module, and says which steps of workflows that breaks.
+    async fn make_live(&self, key: &Key, row: ModuleRow, batch: Batch) -> Result<Live, Error> {
+        let guard = self.registering.lock().await;
+        let before = self.named_by(&key.tenant, &key.name, &Alias::live());
+        self.write_live(key, &row, &before, batch).await?;
+        drop(guard);
+        let moved = (&key.name, &Alias::live());
+        let warnings = self.broken_contracts(&key.tenant, moved, &before, std::slice::from_ref(&key.digest)).await?;
+        for BrokenContract { workflow, version, step, task, problem } in &warnings {
+            tracing::warn!(module = %key.name, workflow, version, step, task, problem, "an upload breaks a workflow");
+        }
+        Ok(Live { row, warnings })
     }
 
     /// Writes a batch and moves `live` to a module. Where another does one of its tasks, the batch is written without that,
     /// and an error says so. The caller holds the lock of registering.
-    async fn make_live(&self, key: &Key, row: &ModuleRow, mut batch: Batch) -> Result<(), Error> {
-        let facts = self.tenants.facts(&key.tenant);
-        let is_live = facts.modules.get(&key.name).and_then(|aliases| aliases.get(&Alias::live())) == Some(&key.digest);
-        let clash = self.clash(&key.tenant, &key.name, &row.tasks);
-        if clash.is_none() && !is_live {
+    async fn write_live(&self, key: &Key, row: &ModuleRow, before: &[Digest], mut batch: Batch) -> Result<(), Error> {
+        let clash = ambiguity::clash(&self.tenants.facts(&key.tenant), &key.name, &row.tasks);
+        if clash.is_none() && *before != [key.digest.clone()] {
             let (module, digest) = (key.name.clone(), key.digest.clone());
-            let alias = AliasRow { module, alias: Alias::live(), digest, moved_at: self.clock.now() };
+            let (split, moved_at) = (Vec::new(), self.clock.now());
+            let alias = AliasRow { module, alias: Alias::live(), digest, split, moved_at };
             batch.aliases.push((key.tenant.clone(), alias));
         }
         if !batch.is_empty() {
@@ -288,26 +311,10 @@ impl Inner {
             None => Ok(()),
             Some(clash) => {
                 let digest = serde_json::json!({ "digest": key.digest });
-                Err(Error::new(ErrorCode::TaskAmbiguous, clash).with_details(&digest))
+                let message = format!("{clash}; the module was kept but is not live");
+                Err(Error::new(ErrorCode::TaskAmbiguous, message).with_details(&digest))
             }
         }
-    }
-
-    /// Says which other live module, or that a built-in, describes one of the tasks.
-    pub(super) fn clash(&self, tenant: &TenantId, name: &ModuleName, tasks: &[TaskSpec]) -> Option<String> {
-        let facts = self.tenants.facts(tenant);
-        for task in tasks {
-            if facts.builtin.as_ref().is_some_and(|builtin| builtin.tasks.iter().any(|spec| spec.name == task.name)) {
-                return Some(format!("the task `{}` is built in; the module was kept but is not live", task.name));
-            }
-            if let Some(other) = facts.live.get(&task.name).filter(|other| *other != name) {
-                return Some(format!(
-                    "the live module `{other}` describes the task `{}`, too; the module was kept but is not live",
-                    task.name
-                ));
-            }
-        }
-        None
     }
 
     /// Notes why an upload that was acknowledged is refused, and forgets the oldest such notes of the tenant.

@@ -174,6 +174,17 @@ impl Client {
         self.json(self.answer(request).await?).await
     }
 
+    /// Puts something and returns the JSON answer.
+    pub(super) async fn put(&self, to: &To<'_>, text: String) -> Result<Box<RawValue>, Error> {
+        let request = self.http.request(Method::PUT, self.url(to)?).timeout(ANSWER_TIMEOUT);
+        self.json(self.answer(request.header(CONTENT_TYPE, "application/json").body(text)).await?).await
+    }
+
+    /// Deletes something.
+    pub(super) async fn delete(&self, to: &To<'_>) -> Result<(), Error> {
+        self.answer(self.http.request(Method::DELETE, self.url(to)?).timeout(ANSWER_TIMEOUT)).await.map(drop)
+    }
+
     /// Opens a stream of server-sent events, going on after the event `last`; none: nothing can follow it.
     pub(super) async fn stream(&self, to: &To<'_>, last: Option<u64>) -> Result<Option<Response>, Error> {
         let mut request = self.http.get(self.url(to)?).header("accept", "text/event-stream");

@@ -27,6 +27,11 @@ pub(super) async fn until_failure<T>(
 }
 
 impl Sent {
+    /// Reads each answer.
+    pub(super) fn each<T: DeserializeOwned>(&self, client: &Client, read: impl Fn(T)) -> Result<(), Error> {
+        self.answers.iter().try_for_each(|answer| client.read(answer).map(&read))
+    }
+
     /// Prints the answers as rows, also those before a failure, as they have had their effect. Returns how it ended.
     pub(super) fn show<T: DeserializeOwned>(
         self,

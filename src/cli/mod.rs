@@ -26,6 +26,7 @@ mod list;
 mod listing;
 mod logs;
 mod module;
+mod module_alias;
 mod module_local;
 mod output;
 mod progress;

@@ -14,7 +14,7 @@ use super::{
     client::{Body, Client, Server, To},
     each, input,
     listing::Listing,
-    module_local,
+    module_alias, module_local,
     output::Output,
     progress::Spinner,
     units,
@@ -34,6 +34,10 @@ pub(super) enum Command {
     Run(Box<module_local::Run>),
     Push(Push),
     List(List),
+    Alias(module_alias::Alias),
+    Rollback(module_alias::Rollback),
+    Diff(module_alias::Diff),
+    Rm(module_alias::Remove),
 }
 
 /// Uploads modules; each becomes the live one of its name
@@ -70,6 +74,8 @@ pub(super) struct Module {
     reason: Option<String>,
     pub(super) tasks: Vec<Task>,
     aliases: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<module_alias::Warning>,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +111,10 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
         Command::Inspect(args) => module_local::inspect(args).await,
         Command::Run(args) => module_local::run(*args).await,
         Command::Push(args) => push(args).await,
+        Command::Alias(args) => module_alias::alias(args).await,
+        Command::Rollback(args) => module_alias::rollback(args).await,
+        Command::Diff(args) => module_alias::diff(args).await,
+        Command::Rm(args) => module_alias::remove(args).await,
         Command::List(List { listing }) => {
             listing.show(&To::path(&["modules"]), "modules", &HEADINGS, Module::cells).await
         }
@@ -121,6 +131,7 @@ async fn push(args: Push) -> Result<(), Error> {
         upload(&client, &name, input::file(file, MODULE_BYTES_MAX)?).await
     })
     .await;
+    sent.each(&client, |module: Module| module_alias::warn(&module.warnings))?;
     sent.show(&client, args.output, &HEADINGS, Module::cells)
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    DefinitionHash, DeliveryId, Failure, Payload, Served, SignalName, Timestamp, UnitKey, WorkflowName,
-    WorkflowVersion,
+    Alias, DefinitionHash, DeliveryId, Digest, Failure, ModuleName, Payload, Served, SignalName, Timestamp, UnitKey,
+    WorkflowName, WorkflowVersion,
     row::{KeyRow, TimerKey},
 };
 
@@ -30,6 +30,8 @@ pub enum Command {
     },
     /// A signal for the execution.
     Signal(Signal),
+    /// Use another digest of a module from now on.
+    Repin(Repin),
     /// End it.
     Cancel {
         /// Why.
@@ -90,6 +92,26 @@ pub struct Lost {
     pub reason: String,
 }
 
+/// Use another digest of a module from now on.
+#[derive(Clone, Debug)]
+pub struct Repin {
+    /// The module.
+    pub module: ModuleName,
+    /// What to use.
+    pub to: RepinTo,
+    /// Only where the pin of this alias is one of these digests; none: every pin of the module.
+    pub leaving: Option<(Alias, Vec<Digest>)>,
+}
+
+/// What a repinned run uses.
+#[derive(Clone, Debug)]
+pub enum RepinTo {
+    /// This digest.
+    Digest(Digest),
+    /// What this alias names for the run.
+    Alias(Alias),
+}
+
 /// A signal. Its payload was checked.
 #[derive(Clone, Debug)]
 pub struct Signal {
@@ -118,6 +140,12 @@ pub enum Refusal {
     /// The document declares no such signal.
     #[error("the workflow declares no signal `{0}`")]
     UnknownSignal(SignalName),
+    /// The module, or its alias or digest, is not there.
+    #[error("{0}")]
+    NoModule(String),
+    /// The run cannot use this digest, or does not use the module.
+    #[error("{0}")]
+    Unfit(String),
     /// A limit of the run is reached.
     #[error("{0}")]
     Limit(String),

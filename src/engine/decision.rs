@@ -51,6 +51,11 @@ pub enum Answer {
         /// Whether it counts; if not, it is stale.
         accepted: bool,
     },
+    /// A repin; whether a pin moved.
+    Repinned {
+        /// Whether a pin moved; if not, it was there already.
+        moved: bool,
+    },
     /// A signal was taken in.
     Signalled {
         /// The seq of its event.

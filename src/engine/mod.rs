@@ -14,6 +14,7 @@ mod decision;
 mod evaluate;
 mod progress;
 mod query;
+mod repin;
 mod report;
 mod resolve;
 mod retry;
@@ -28,7 +29,7 @@ mod wind_down;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, Lost, Refusal, Report, Signal, Start};
+pub use command::{Command, Lost, Refusal, Repin, RepinTo, Report, Signal, Start};
 pub use decision::{Answer, Decision, Effect};
 pub use query::{QueryError, query};
 pub use rows::{rows_of, stopping};
@@ -60,6 +61,7 @@ pub fn decide(
         Command::Lost(lost) => report::decide_lost(&mut turn, lost)?,
         Command::Stopped { unit, attempt } => report::decide_stopped(&mut turn, &unit, attempt)?,
         Command::Signal(signal) => signal::decide(&mut turn, signal)?,
+        Command::Repin(repin) => repin::decide(&mut turn, &repin)?,
         Command::Cancel { reason } => cancel::decide(&mut turn, reason)?,
     };
     progress::advance(&mut turn);

@@ -4,7 +4,7 @@ use super::{
     command::{Lost, Refusal, Report},
     decision::{Answer, Effect},
     progress::{room_for, room_for_events},
-    retry,
+    resolve, retry,
     turn::Turn,
 };
 use crate::{
@@ -189,7 +189,7 @@ pub(super) fn open_attempt(turn: &mut Turn<'_>, index: StepIndex, attempt: u32) 
         attempt,
         input: None,
         target: more.and_then(|more| more.target),
-        module: more.and_then(|more| more.module.clone()),
+        module: more.and_then(|more| more.module.as_ref()).map(|pin| resolve::again(turn, pin)),
         timeouts: more.and_then(|more| more.timeouts),
     };
     turn.record(scheduled);

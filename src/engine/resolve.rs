@@ -57,7 +57,7 @@ fn aliased(
     asked: Option<&ContractVersion>,
 ) -> Result<ModulePin, Failure> {
     let pinned = turn.execution.pins.get(&(name.clone(), alias.clone()));
-    let current = || turn.facts.modules.get(name).and_then(|aliases| aliases.get(alias));
+    let current = || turn.facts.named(&turn.execution.key, name, alias);
     let digest = pinned
         .or_else(current)
         .ok_or_else(|| not_found(format!("there is no module `{name}` with the alias `{alias}`")))?;
@@ -79,6 +79,29 @@ fn must_describe(
     }
     let version = asked.map(|version| format!(" in a version that serves `{version}`")).unwrap_or_default();
     Err(not_found(format!("the module `{name}@{digest}` does not describe the task `{}`{version}", task.task)))
+}
+
+/// Returns the pin that the next attempt of a unit has: that of the attempt before, unless the run was repinned.
+pub(super) fn again(turn: &Turn<'_>, pin: &ModulePin) -> ModulePin {
+    let (Some(name), Some(alias)) = (&pin.name, &pin.alias) else { return pin.clone() };
+    let digest = turn.execution.pins.get(&(name.clone(), alias.clone())).unwrap_or(&pin.digest);
+    ModulePin { digest: digest.clone(), ..pin.clone() }
+}
+
+/// Returns the alias of `module` through which a unit is served, or will be when it is scheduled.
+pub(super) fn alias_of(turn: &Turn<'_>, task: &Task, module: &ModuleName) -> Option<Alias> {
+    match &task.module {
+        Some(ModuleRef::Alias(name, alias)) => (name == module).then(|| alias.clone()),
+        Some(ModuleRef::Digest(..)) => None,
+        None if task.target == TargetChoice::Worker => None,
+        None => (turn.facts.live.get(&task.task) == Some(module)).then(Alias::live),
+    }
+}
+
+/// Whether one of these tasks serves a step's.
+pub(super) fn serves_step(turn: &Turn<'_>, tasks: &[TaskSpec], task: &Task) -> bool {
+    let asked = turn.definition.contract(&task.task).and_then(|contract| contract.version.as_ref());
+    serves(tasks, &task.task, asked)
 }
 
 fn serves(tasks: &[TaskSpec], task: &TaskName, asked: Option<&ContractVersion>) -> bool {

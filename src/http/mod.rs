@@ -8,6 +8,7 @@
 //! Payloads pass through as the bytes that came. Absent on purpose: rules about workflows, limits of pages and waits
 //! (the operations clamp those), credentials.
 
+mod aliases;
 mod answer;
 mod body;
 mod browser;
@@ -20,10 +21,12 @@ mod history;
 mod interactions;
 mod logs;
 mod manner;
+mod module_life;
 mod modules;
 mod nearest;
 mod openapi;
 mod query;
+mod repin;
 mod serve;
 mod stream;
 mod tasks;

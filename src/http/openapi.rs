@@ -12,11 +12,11 @@ use utoipa::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Edge,
+    Edge, aliases,
     answer::{ErrorBody, raw},
-    executions, health, history, interactions, logs, modules,
+    executions, health, history, interactions, logs, module_life, modules,
     query::Query,
-    tasks, units, workers, workflows,
+    repin, tasks, units, workers, workflows,
 };
 
 #[derive(OpenApi)]
@@ -48,6 +48,9 @@ pub(super) fn routes() -> OpenApiRouter<Edge> {
         .merge(history::routes())
         .merge(logs::routes())
         .merge(modules::routes())
+        .merge(aliases::routes())
+        .merge(module_life::routes())
+        .merge(repin::routes())
         .merge(workers::routes())
         .merge(tasks::routes())
         .routes(routes!(find_document))
@@ -132,6 +135,7 @@ mod tests {
         ("/v1/executions/{id}/history", &["get"]),
         ("/v1/executions/{id}/logs", &["get"]),
         ("/v1/executions/{id}/queries/{name}", &["get"]),
+        ("/v1/executions/{id}/repin", &["post"]),
         ("/v1/executions/{id}/result", &["get"]),
         ("/v1/executions/{id}/signals/{name}", &["post"]),
         ("/v1/executions/{id}/units", &["get"]),
@@ -141,7 +145,11 @@ mod tests {
         ("/v1/metrics", &["get"]),
         ("/v1/modules", &["get"]),
         ("/v1/modules/{name}", &["get", "post"]),
-        ("/v1/modules/{name}/{digest}", &["get"]),
+        ("/v1/modules/{name}/aliases", &["get"]),
+        ("/v1/modules/{name}/aliases/{alias}", &["delete", "get", "put"]),
+        ("/v1/modules/{name}/diff", &["get"]),
+        ("/v1/modules/{name}/rollback", &["post"]),
+        ("/v1/modules/{name}/{digest}", &["delete", "get"]),
         ("/v1/modules/{name}/{digest}/content", &["get"]),
         ("/v1/openapi.json", &["get"]),
         ("/v1/tasks/complete", &["post"]),

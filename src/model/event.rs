@@ -285,6 +285,15 @@ events! {
         /// Why.
         reason: String,
     }
+    /// The run uses another digest of a module from now on; what is ready or out keeps the one it has.
+    Repinned {
+        /// The module.
+        module: ModuleName,
+        /// The digest that is used.
+        digest: Digest,
+        /// The aliases whose pins moved.
+        aliases: Vec<Alias>,
+    }
     /// The document's `timeout` was reached.
     WorkflowTimeoutReached {}
     /// The run succeeded.

@@ -242,6 +242,19 @@ pub struct Abort {
     pub at: Timestamp,
 }
 
+/// A digest that a run needs: a pin means it, an open unit has it, or a step names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The module.
+    pub module: ModuleName,
+    /// The digest.
+    pub digest: Digest,
+    /// How many open units have it.
+    pub open: u32,
+    /// Whether a step names the digest itself; then it is needed until the run ends.
+    pub named: bool,
+}
+
 /// A signal that no step has taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingSignal {
@@ -290,6 +303,8 @@ pub struct Execution {
     pub awaiting: BTreeMap<SignalName, VecDeque<StepIndex>>,
     /// The digest that each module and alias means for this run.
     pub pins: BTreeMap<(ModuleName, Alias), Digest>,
+    /// The digests that the run needs, each once.
+    pub held: Vec<Held>,
     /// Armed timers.
     pub timers: BTreeMap<TimerKey, Timestamp>,
     /// The same, by time.
@@ -345,6 +360,7 @@ impl Execution {
             signal_count: 0,
             awaiting: BTreeMap::new(),
             pins: BTreeMap::new(),
+            held: Vec::new(),
             timers: BTreeMap::new(),
             timers_by_time: BTreeSet::new(),
             abort: None,

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    id::{Alias, ContractVersion, Digest, ModuleName, TaskName},
+    id::{Alias, ContractVersion, Digest, ModuleName, RunKey, TaskName},
     json::PAYLOAD_BYTES_MAX,
     time::Millis,
 };
@@ -31,11 +31,39 @@ pub struct TaskSpec {
     pub output_schema: Option<serde_json::Value>,
 }
 
+/// A part of the executions that use an alias.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// What they get.
+    pub digest: Digest,
+    /// How many of a hundred.
+    pub percent: u8,
+}
+
+/// Returns the share of an execution. It depends on nothing but the names, so that the decider stays pure and an
+/// execution always gets the same.
+pub fn share_of<'a>(split: &'a [Share], run: &RunKey, module: &ModuleName, alias: &Alias) -> Option<&'a Digest> {
+    use sha2::Digest as _;
+    let name = format!("{}/{}/{module}@{alias}", run.tenant, run.execution);
+    let bits =
+        sha2::Sha256::digest(name.as_bytes()).iter().take(8).fold(0, |bits: u64, byte| bits << 8 | u64::from(*byte));
+    let mut place = bits % 100;
+    for share in split {
+        match place.checked_sub(u64::from(share.percent)) {
+            Some(left) => place = left,
+            None => return Some(&share.digest),
+        }
+    }
+    split.last().map(|share| &share.digest)
+}
+
 /// What the decider is told about the execution's tenant.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The aliases of each module.
     pub modules: HashMap<ModuleName, BTreeMap<Alias, Digest>>,
+    /// The aliases that divide executions among several digests, with their shares.
+    pub splits: HashMap<(ModuleName, Alias), Vec<Share>>,
     /// The tasks that each ready digest of the tenant describes.
     pub described: HashMap<(ModuleName, Digest), Arc<[TaskSpec]>>,
     /// Which live module describes a task; at most one of a task by the rule of uploads.
@@ -44,6 +72,24 @@ pub struct Facts {
     pub builtin: Option<Builtin>,
     /// The sizes that a run may not pass.
     pub limits: Limits,
+}
+
+impl Facts {
+    /// Returns what an alias names for a run; none: there is no such alias.
+    pub fn named(&self, run: &RunKey, module: &ModuleName, alias: &Alias) -> Option<&Digest> {
+        match self.splits.get(&(module.clone(), alias.clone())) {
+            Some(split) => share_of(split, run, module, alias),
+            None => self.modules.get(module)?.get(alias),
+        }
+    }
+
+    /// Returns whether an alias names a digest, alone or among others.
+    pub fn names(&self, module: &ModuleName, alias: &Alias, digest: &Digest) -> bool {
+        match self.splits.get(&(module.clone(), alias.clone())) {
+            Some(split) => split.iter().any(|share| share.digest == *digest),
+            None => self.modules.get(module).and_then(|aliases| aliases.get(alias)) == Some(digest),
+        }
+    }
 }
 
 /// The component that comes with the server.

@@ -3,9 +3,9 @@
 
 use super::{
     code::{self, Failure},
-    event::{Event, StepScheduled},
-    execution::{Abort, Cause, Created, Execution, PendingSignal, STALE_MAX, Status, UnitStatus},
-    id::UnitKey,
+    event::{Event, ModulePin, StepScheduled},
+    execution::{Abort, Cause, Created, Execution, Held, PendingSignal, STALE_MAX, Status, UnitStatus},
+    id::{Digest, ModuleName, UnitKey},
     json::Payload,
     plan::{Plan, StepIndex, StepKind},
     row::TimerKey,
@@ -119,6 +119,13 @@ pub fn apply(execution: &mut Execution, plan: &Plan, event: &Event, at: Timestam
             execution.cancel_requested = true;
             abort(execution, at, Cause::Cancel { reason: event.reason.clone() });
         }
+        Event::Repinned(event) => {
+            for alias in &event.aliases {
+                execution.pins.insert((event.module.clone(), alias.clone()), event.digest.clone());
+            }
+            place_held(execution, &event.module, &event.digest);
+            release_unneeded(execution);
+        }
         Event::WorkflowTimeoutReached(_) => abort(execution, at, Cause::Timeout),
         Event::WorkflowCompleted(event) => {
             execution.output = Some(event.output.clone());
@@ -149,6 +156,7 @@ fn scheduled(execution: &mut Execution, plan: &Plan, event: &StepScheduled, at: 
             if unit.status != UnitStatus::Scheduled {
                 execution.scheduled += 1;
             }
+            let had = if unit.status.is_open() { unit.more().and_then(|more| more.module.clone()) } else { None };
             unit.status = UnitStatus::Scheduled;
             let more = unit.more_mut();
             more.lost.clear();
@@ -164,6 +172,10 @@ fn scheduled(execution: &mut Execution, plan: &Plan, event: &StepScheduled, at: 
                 && let (Some(name), Some(alias)) = (&pin.name, &pin.alias)
             {
                 execution.pins.entry((name.clone(), alias.clone())).or_insert_with(|| pin.digest.clone());
+            }
+            if had != event.module {
+                hold(execution, event.module.as_ref());
+                let_go(execution, had.as_ref());
             }
         }
         StepKind::Await(name) => {
@@ -188,8 +200,10 @@ fn end(execution: &mut Execution, plan: &Plan, index: StepIndex, status: UnitSta
     }
     execution.unended -= 1;
     let attempt = unit.attempt;
+    let had = if unit.status.is_open() { unit.more().and_then(|more| more.module.clone()) } else { None };
     unit.status = status;
     unit.finished_at = Some(at);
+    let_go(execution, had.as_ref());
     let step = plan.step(index);
     if let StepKind::Await(name) = &step.kind
         && let Some(line) = execution.awaiting.get_mut(name)
@@ -202,6 +216,40 @@ fn end(execution: &mut Execution, plan: &Plan, index: StepIndex, status: UnitSta
     for timer in timers_of(&step.unit, attempt) {
         disarm(execution, plan, &timer);
     }
+}
+
+/// An open unit has a digest of a tenant's module.
+fn hold(execution: &mut Execution, pin: Option<&ModulePin>) {
+    let Some(ModulePin { name: Some(module), alias, digest }) = pin else { return };
+    let at = place_held(execution, module, digest);
+    execution.held[at].open += 1;
+    execution.held[at].named |= alias.is_none();
+}
+
+fn place_held(execution: &mut Execution, module: &ModuleName, digest: &Digest) -> usize {
+    let found = execution.held.iter().position(|held| held.digest == *digest && held.module == *module);
+    found.unwrap_or_else(|| {
+        execution.held.push(Held { module: module.clone(), digest: digest.clone(), open: 0, named: false });
+        execution.held.len() - 1
+    })
+}
+
+/// A unit that had a digest is open no more, or has another.
+fn let_go(execution: &mut Execution, pin: Option<&ModulePin>) {
+    let Some(ModulePin { name: Some(module), digest, .. }) = pin else { return };
+    let found = execution.held.iter_mut().find(|held| held.digest == *digest && held.module == *module);
+    let Some(held) = found else { return };
+    held.open = held.open.saturating_sub(1);
+    if held.open == 0 && !held.named {
+        release_unneeded(execution);
+    }
+}
+
+fn release_unneeded(execution: &mut Execution) {
+    let pins = &execution.pins;
+    let pinned =
+        |held: &Held| pins.iter().any(|((module, _), digest)| *digest == held.digest && *module == held.module);
+    execution.held.retain(|held| held.open > 0 || held.named || pinned(held));
 }
 
 /// Every timer that a unit at this attempt can have armed.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{
     event::UnitTimeouts,
     execution::{Status, Target},
-    facts::TaskSpec,
+    facts::{Share, TaskSpec},
     id::{
         Alias, ContractVersion, DefinitionHash, DeliveryId, Digest, ExecutionId, Invalid, ModuleName, NodeLabel,
         QueueName, RunKey, SessionId, TaskName, TenantId, UnitKey, UnitRef, WorkerId, WorkflowName, WorkflowVersion,
@@ -326,10 +326,24 @@ pub struct AliasRow {
     pub module: ModuleName,
     /// The alias.
     pub alias: Alias,
-    /// What it names.
+    /// What it names; of a split alias the first share.
     pub digest: Digest,
+    /// How it divides executions among digests; empty: all get `digest`.
+    pub split: Vec<Share>,
     /// When it was moved there.
     pub moved_at: Timestamp,
+}
+
+impl AliasRow {
+    /// Returns the digests that it names.
+    pub fn digests(&self) -> Vec<&Digest> {
+        if self.split.is_empty() { vec![&self.digest] } else { self.split.iter().map(|share| &share.digest).collect() }
+    }
+
+    /// Returns whether both name the same.
+    pub fn names_as(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.split == other.split
+    }
 }
 
 /// Names an execution whatever its run.

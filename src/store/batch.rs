@@ -31,11 +31,14 @@ pub struct Batch {
     pub chunks: Vec<ChunkPut>,
     /// Modules to keep, whose bytes are there or in the same batch.
     pub modules: Vec<ModulePut>,
-    /// Aliases to move, each made where it is not there.
+    /// Aliases to move, each made where it is not there. What it named before is remembered.
     pub aliases: Vec<(TenantId, AliasRow)>,
-    /// Aliases to remove.
+    /// Aliases to move back; after the moves.
+    pub aliases_back: Vec<AliasBack>,
+    /// Aliases to remove, with what they named before.
     pub aliases_drop: Vec<(TenantId, ModuleName, Alias)>,
-    /// Modules to remove; the bytes go with the last one that needs them.
+    /// Modules to remove, at last; the bytes go with the last one that names them. One that an alias names or a live run
+    /// needs stays.
     pub modules_drop: Vec<(TenantId, ModuleName, Digest)>,
     /// Uploads to forget, after the modules are kept; the bytes go with the last one that needs them.
     pub uploads_drop: Vec<(TenantId, ModuleName, Digest)>,
@@ -53,6 +56,7 @@ impl Batch {
             && self.chunks.is_empty()
             && self.modules.is_empty()
             && self.aliases.is_empty()
+            && self.aliases_back.is_empty()
             && self.aliases_drop.is_empty()
             && self.modules_drop.is_empty()
             && self.uploads_drop.is_empty()
@@ -68,7 +72,7 @@ pub struct Change {
     pub expected_seq: u64,
     /// The events that follow, dense.
     pub events: Vec<StoredEvent>,
-    /// The row after them. When its status is terminal, all ready rows and timers of the run go.
+    /// The row after them. When its status is terminal, all ready rows, timers and pins of the run go.
     pub projection: Projection,
     /// The labels of a new execution.
     pub labels: BTreeMap<String, String>,
@@ -80,6 +84,10 @@ pub struct Change {
     pub timers_put: Vec<TimerRow>,
     /// Timers to disarm, before any is armed.
     pub timers_drop: Vec<TimerKey>,
+    /// Digests that the run needs from now on.
+    pub pins_put: Vec<(ModuleName, Digest)>,
+    /// Digests that it needs no more; all of them where its status is terminal.
+    pub pins_drop: Vec<(ModuleName, Digest)>,
     /// Captured log lines of the attempts that ended.
     pub logs: Vec<LogLine>,
     /// Answers to keep for `Idempotency-Key`s.
@@ -150,6 +158,17 @@ impl ChunkPut {
         };
         pieces.map(piece).collect()
     }
+}
+
+/// Moves an alias back.
+#[derive(Clone, Debug)]
+pub struct AliasBack {
+    /// The owner.
+    pub tenant: TenantId,
+    /// What it names again.
+    pub row: AliasRow,
+    /// The number under which that was remembered: it and all above are forgotten.
+    pub number: u64,
 }
 
 /// What became of a batch.

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use tokio::sync::OwnedMutexGuard;
 
 use super::{
-    Batch, Change, Committed, Conflict, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, Noted, ReadyClass,
-    ReadyItem, ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
+    Batch, Change, Committed, Conflict, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, MOVES_MAX, Noted,
+    ReadyClass, ReadyItem, ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
 };
 use crate::model::{
     Alias, Digest, Event, ExecutionId, ModuleName, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName,
@@ -72,6 +72,9 @@ struct Tables {
     aliases: BTreeMap<(TenantId, ModuleName, Alias), AliasRow>,
     uploads: BTreeMap<(TenantId, ModuleName, Digest), UploadRow>,
     chunks: BTreeMap<(Digest, u32), bytes::Bytes>,
+    /// What each alias named before, newest last.
+    alias_moves: BTreeMap<(TenantId, ModuleName, Alias), Vec<(u64, AliasRow)>>,
+    pins: BTreeSet<(RunKey, ModuleName, Digest)>,
     in_hand: BTreeMap<usize, InHand>,
 }
 
@@ -193,13 +196,25 @@ impl Tables {
             self.modules.entry((put.tenant, put.row.name.clone(), put.row.digest.clone())).or_insert(put.row);
         }
         for (tenant, row) in batch.aliases {
-            self.aliases.insert((tenant, row.module.clone(), row.alias.clone()), row);
+            self.move_alias((tenant, row.module.clone(), row.alias.clone()), row);
+        }
+        for back in batch.aliases_back {
+            let key = (back.tenant, back.row.module.clone(), back.row.alias.clone());
+            self.alias_moves.entry(key.clone()).or_default().retain(|(number, _)| *number < back.number);
+            self.aliases.insert(key, back.row);
         }
         for key in batch.aliases_drop {
             self.aliases.remove(&key);
+            self.alias_moves.remove(&key);
         }
         for key in batch.modules_drop {
+            if self.is_needed(&key) {
+                continue;
+            }
             self.modules.remove(&key);
+            let moves = self.alias_moves.iter_mut();
+            let moves = moves.filter(|((tenant, module, _), _)| (tenant, module) == (&key.0, &key.1));
+            moves.for_each(|(_, moves)| moves.retain(|(_, row)| !row.digests().contains(&&key.2)));
         }
         for key in batch.uploads_drop {
             self.uploads.remove(&key);
@@ -225,6 +240,23 @@ impl Tables {
         pieces.flat_map(|(_, bytes)| bytes.to_vec()).collect()
     }
 
+    fn move_alias(&mut self, key: (TenantId, ModuleName, Alias), row: AliasRow) {
+        let before = self.aliases.insert(key.clone(), row.clone());
+        if let Some(before) = before.filter(|before| !before.names_as(&row)) {
+            let moves = self.alias_moves.entry(key).or_default();
+            moves.push((moves.last().map_or(1, |(number, _)| number + 1), before));
+            let surplus = moves.len().saturating_sub(MOVES_MAX);
+            moves.drain(..surplus);
+        }
+    }
+
+    fn is_needed(&self, (tenant, name, digest): &(TenantId, ModuleName, Digest)) -> bool {
+        let mut aliases = self.aliases.iter().filter(|((owner, module, _), _)| (owner, module) == (tenant, name));
+        let mut pins = self.pins.iter();
+        aliases.any(|(_, row)| row.digests().contains(&digest))
+            || pins.any(|(run, module, pinned)| (&run.tenant, module, pinned) == (tenant, name, digest))
+    }
+
     fn write_change(&mut self, change: Change) -> Result<(), Conflict> {
         let run = change.run;
         let found = self.events.get(&run).and_then(|events| events.last()).map_or(0, |event| event.seq);
@@ -243,6 +275,7 @@ impl Tables {
         if terminal {
             self.ready.retain(|unit, _| unit.run != run);
             self.timers.retain(|(of, _), _| *of != run);
+            self.pins.retain(|(of, ..)| *of != run);
         } else {
             for unit in change.ready_drop {
                 self.ready.remove(&UnitRef { run: run.clone(), unit });
@@ -251,6 +284,10 @@ impl Tables {
             for timer in change.timers_drop {
                 self.timers.remove(&(run.clone(), timer));
             }
+            for (module, digest) in change.pins_drop {
+                self.pins.remove(&(run.clone(), module, digest));
+            }
+            self.pins.extend(change.pins_put.into_iter().map(|(module, digest)| (run.clone(), module, digest)));
             self.timers.extend(change.timers_put.into_iter().map(|row| ((row.run, row.timer), row.due_at)));
         }
         self.logs.entry(run).or_default().extend(change.logs);
@@ -431,6 +468,34 @@ impl Store for Memory {
     async fn list_aliases(&self, tenant: &TenantId) -> Result<Vec<AliasRow>, Error> {
         let tables = self.tables();
         Ok(tables.aliases.iter().filter(|((owner, ..), _)| owner == tenant).map(|(_, row)| row.clone()).collect())
+    }
+
+    async fn alias_moves(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        alias: &Alias,
+    ) -> Result<Vec<(u64, AliasRow)>, Error> {
+        let tables = self.tables();
+        let moves = tables.alias_moves.get(&(tenant.clone(), module.clone(), alias.clone()));
+        Ok(moves.into_iter().flatten().rev().cloned().collect())
+    }
+
+    async fn pinned_by(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        digest: &Digest,
+        after: Option<&ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        let tables = self.tables();
+        let pins = tables.pins.iter().filter(|(run, name, pin)| (&run.tenant, name, pin) == (tenant, module, digest));
+        let mut ids: Vec<_> = pins.map(|(run, ..)| run.execution.clone()).collect();
+        ids.sort();
+        ids.retain(|id| after.is_none_or(|after| id > after));
+        ids.truncate(limit);
+        Ok(ids)
     }
 
     async fn module_content(

@@ -22,12 +22,13 @@ use std::collections::{BTreeMap, HashMap};
 use async_trait::async_trait;
 
 pub use batch::{
-    Batch, CHUNK_BYTES, Change, ChunkPut, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut, key_expires,
+    AliasBack, Batch, CHUNK_BYTES, Change, ChunkPut, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut,
+    key_expires,
 };
 pub use error::Error;
 
 use crate::model::{
-    Digest, ExecutionId, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
+    Alias, Digest, ExecutionId, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
     execution::Target,
     id::{ContractVersion, DeliveryId, ModuleName, NodeLabel, QueueName, RunKey, TaskName, UnitRef},
     row::{
@@ -35,6 +36,9 @@ use crate::model::{
         WorkflowRow,
     },
 };
+
+/// How many places an alias named before are remembered.
+pub const MOVES_MAX: usize = 100;
 
 /// What is asked on behalf of a tenant.
 #[async_trait]
@@ -101,6 +105,23 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the tenant's uploads that are compiling or were refused, by name and digest.
     async fn list_uploads(&self, tenant: &TenantId) -> Result<Vec<UploadRow>, Error>;
+    /// Returns what an alias named before, newest first, each with its number; at most [`MOVES_MAX`] are remembered.
+    async fn alias_moves(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        alias: &Alias,
+    ) -> Result<Vec<(u64, AliasRow)>, Error>;
+
+    /// Returns the live executions that need a digest, after `after`, by id, at most `limit`.
+    async fn pinned_by(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        digest: &Digest,
+        after: Option<&ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error>;
 
     /// Returns the bytes of a module that the tenant has under this name.
     async fn module_content(

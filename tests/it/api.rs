@@ -3,6 +3,7 @@
 mod entrance;
 mod executions;
 mod history;
+mod life;
 mod modules;
 mod payloads;
 mod refusals;

@@ -279,3 +279,36 @@ async fn dev_brings_a_folder_to_its_server_and_again_when_it_changes() {
     until("the other file is seen", async || (client.get("/v1/workflows/other").await.0 == 200).then_some(())).await;
     assert_eq!(client.get("/v1/workflows/greet").await.1["version"], json!(edited), "what was good stays");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn modules_are_moved_compared_and_removed() {
+    let server = Server::start().await;
+    let client = server.client();
+    let url = server.url();
+    let one = client.push("hello").await["digest"].as_str().unwrap().to_owned();
+    client.register(&workflow("greets", json!([{ "id": "a", "task": "greet.hello" }]))).await;
+    let pushed = run(url, &["module", "push", &dist("orders"), "--name", "hello"]).await;
+    assert_eq!(pushed.code, Some(0), "{}", pushed.err);
+    assert!(pushed.err.contains("greets 1, step a, task greet.hello"), "{}", pushed.err);
+    let two = client.get("/v1/modules/hello").await.1["digest"].as_str().unwrap().to_owned();
+    let (short_one, short_two) = (&one[..15], &two[..15]);
+    let split = format!("{short_one}=100");
+    for (arguments, code, out) in [
+        (&["module", "alias", "hello", "beta", short_two][..], 0, "hello@beta is"),
+        (&["module", "alias", "hello", "beta", "--split", &split], 0, "hello@beta is"),
+        (&["module", "alias", "hello", "beta", "sha256:zz"], 3, ""),
+        (&["module", "alias", "hello", "beta", "sha256:0000000000000000000"], 2, ""),
+        (&["module", "alias", "hello", "beta"], 2, ""),
+        (&["module", "rm", "hello", short_one], 3, ""),
+        (&["module", "alias", "hello", "beta", "--delete"], 0, "removed"),
+        (&["module", "rm", "hello", short_two], 3, ""),
+        (&["module", "diff", "hello", short_one, "live"], 0, "greet.hello"),
+        (&["module", "rollback", "hello", "--repin"], 0, "0 executions moved along"),
+        (&["module", "rollback", "hello"], 3, ""),
+        (&["module", "rm", "hello", short_two], 0, "removed"),
+    ] {
+        let ran = run(url, arguments).await;
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {} {}", ran.out, ran.err);
+        assert!(ran.out.contains(out), "{arguments:?}: {}", ran.out);
+    }
+}

@@ -2,6 +2,7 @@
 //!
 //! One file per resource.
 
+mod aliases;
 mod executions;
 mod history;
 mod lists;
@@ -11,6 +12,10 @@ mod units;
 mod workers;
 mod workflows;
 
+pub use aliases::{
+    AliasRequest, AliasView, BrokenContract, ModuleDiff, NamedBefore, RepinRequest, RollbackRequest, ShareView,
+    TaskChange,
+};
 pub use executions::{
     AbortView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, SignalAccepted, StartRequest,
 };

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::BrokenContract;
 use crate::model::{facts::TaskSpec, row::UploadRow};
 
 /// An uploaded component.
@@ -28,6 +29,9 @@ pub struct ModuleView {
     pub aliases: Vec<String>,
     /// When it was uploaded.
     pub created_at_ms: i64,
+    /// Steps of registered workflows that its upload breaks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<BrokenContract>,
 }
 
 impl ModuleView {
@@ -43,6 +47,7 @@ impl ModuleView {
             imports: Vec::new(),
             aliases: Vec::new(),
             created_at_ms: row.created_at.0,
+            warnings: Vec::new(),
         }
     }
 }

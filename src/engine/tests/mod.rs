@@ -1,6 +1,7 @@
 //! What the decider says, told as sequences of commands and the events that follow.
 
 mod properties;
+mod repins;
 mod reports;
 mod steps;
 mod wind_down;

@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::rows_of;
+use crate::{
+    engine::{Repin, RepinTo, rows_of},
+    model::{Digest, ModuleName},
+};
 
 /// One thing that may happen to an execution.
 #[derive(Clone, Debug)]
@@ -15,6 +18,7 @@ enum Happening {
     Signal,
     Cancel,
     Stopped(usize),
+    Repin(bool),
     NextTimer,
 }
 
@@ -27,6 +31,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
         2 => Just(Happening::Signal),
         1 => Just(Happening::Cancel),
         1 => any::<usize>().prop_map(Happening::Stopped),
+        1 => any::<bool>().prop_map(Happening::Repin),
         5 => Just(Happening::NextTimer),
     ];
     proptest::collection::vec(one, 0..40)
@@ -107,13 +112,40 @@ fn happen(bench: &mut Bench, happening: &Happening) {
                     .map(|key| bench.ask(Command::Stopped { unit: unit(key), attempt: bench.unit(key).attempt })),
             );
         }
+        Happening::Repin(second) => {
+            let digest = Digest::of(&[if *second { 2 } else { 1 }]);
+            let module = ModuleName::new("m").unwrap();
+            drop(bench.ask(Command::Repin(Repin { module, to: RepinTo::Digest(digest), leaving: None })));
+        }
         Happening::NextTimer => fire_next(bench),
     }
+}
+
+/// An execution of these steps, served by a module or by workers.
+fn begun(steps: Value, by_module: bool) -> Bench {
+    let mut bench = Bench::new(&document(steps));
+    if by_module {
+        bench.facts = super::steps::facts();
+    }
+    bench.start("{}").unwrap();
+    bench
+}
+
+/// The run needs what its pins mean and what its open units have, each digest once and nothing else.
+fn check_held(bench: &Bench) {
+    let execution = &bench.execution;
+    let units = execution.units.iter().filter(|unit| unit.status.is_open());
+    let used = units.filter_map(|unit| unit.more()?.module.as_ref().map(|pin| pin.digest.clone()));
+    let needed: std::collections::BTreeSet<_> = used.chain(execution.pins.values().cloned()).collect();
+    let mut held: Vec<_> = execution.held.iter().map(|held| held.digest.clone()).collect();
+    held.sort();
+    assert_eq!(held, needed.into_iter().collect::<Vec<_>>(), "{:?}", bench.story());
 }
 
 /// What must hold after whatever happened.
 fn check(bench: &Bench) {
     bench.check_fold();
+    check_held(bench);
     let terminal = bench.history.iter().position(|(event, _)| {
         matches!(
             event,
@@ -176,8 +208,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_the_history_tells_it(steps in steps(), happenings in happenings()) {
-        let mut bench = Bench::started(steps);
+    fn whatever_happens_the_history_tells_it(
+        steps in steps(), happenings in happenings(), by_module in any::<bool>()
+    ) {
+        let mut bench = begun(steps, by_module);
         check(&bench);
         for happening in &happenings {
             happen(&mut bench, happening);
@@ -214,7 +248,7 @@ proptest! {
     #[test]
     fn the_same_commands_give_the_same_history(steps in steps(), happenings in happenings()) {
         let run = || {
-            let mut bench = Bench::started(steps.clone());
+            let mut bench = begun(steps.clone(), true);
             for happening in &happenings {
                 happen(&mut bench, happening);
             }

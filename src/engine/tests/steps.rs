@@ -246,7 +246,7 @@ fn spec(name: &str, version: &str) -> TaskSpec {
 }
 
 /// A tenant with a built-in `core.echo` and a module `m` whose digests 1 and 2 describe `t.work` 1.0 and 1.2.
-fn facts() -> Facts {
+pub(super) fn facts() -> Facts {
     let digest = |n: u8| Digest::of(&[n]);
     let module = ModuleName::new("m").unwrap();
     let mut facts = Facts {

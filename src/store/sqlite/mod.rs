@@ -9,6 +9,7 @@
 //! Every transaction that writes is begun as such, by one thread; readers have their own connections and end their read
 //! with the request. So nobody waits for a lock, and no read keeps the write-ahead log from being brought in.
 
+mod aliases;
 mod classes;
 mod columns;
 mod connect;
@@ -23,6 +24,7 @@ mod list;
 mod lock;
 mod logs;
 mod modules;
+mod pins;
 mod ready;
 mod schema;
 mod store;

@@ -1,16 +1,14 @@
-//! Uploaded components, their aliases, and their bytes, which are stored in pieces and once for all who have the same.
+//! Uploaded components and their bytes, which are stored in pieces and once for all who have the same.
 
 use rusqlite::{Connection, params};
 
 use super::{
+    aliases,
     columns::{Columns, read_first, read_rows, signed, signed_limit},
     error::unreadable,
 };
 use crate::{
-    model::{
-        Alias, Digest, ModuleName, TenantId, Timestamp,
-        row::{AliasRow, ModuleRow},
-    },
+    model::{Digest, ModuleName, TenantId, Timestamp, row::ModuleRow},
     store::{Batch, Error, ModulePut},
 };
 
@@ -32,16 +30,7 @@ pub(super) fn write(connection: &Connection, batch: &Batch) -> Result<(), Error>
     for put in &batch.modules {
         insert(connection, put)?;
     }
-    for (tenant, row) in &batch.aliases {
-        let put =
-            "INSERT OR REPLACE INTO aliases (tenant, module, alias, digest, moved_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let (module, alias, digest) = (row.module.as_str(), row.alias.as_str(), row.digest.as_str());
-        connection.prepare_cached(put)?.execute(params![tenant.as_str(), module, alias, digest, row.moved_at.0])?;
-    }
-    for (tenant, module, alias) in &batch.aliases_drop {
-        let delete = "DELETE FROM aliases WHERE tenant = ?1 AND module = ?2 AND alias = ?3";
-        connection.prepare_cached(delete)?.execute([tenant.as_str(), module.as_str(), alias.as_str()])?;
-    }
+    aliases::write(connection, batch)?;
     for (tenant, name, digest) in &batch.modules_drop {
         remove(connection, tenant, name, digest)?;
     }
@@ -65,8 +54,13 @@ fn insert(connection: &Connection, put: &ModulePut) -> Result<(), Error> {
 }
 
 fn remove(connection: &Connection, tenant: &TenantId, name: &ModuleName, digest: &Digest) -> Result<(), Error> {
-    let delete = "DELETE FROM modules WHERE tenant = ?1 AND name = ?2 AND digest = ?3";
-    connection.prepare_cached(delete)?.execute([tenant.as_str(), name.as_str(), digest.as_str()])?;
+    let delete = "DELETE FROM modules WHERE tenant = ?1 AND name = ?2 AND digest = ?3 \
+         AND NOT EXISTS (SELECT 1 FROM aliases WHERE tenant = ?1 AND module = ?2 \
+             AND (digest = ?3 OR instr(split, CAST(?3 AS BLOB)) > 0)) \
+         AND NOT EXISTS (SELECT 1 FROM pins WHERE tenant = ?1 AND module = ?2 AND digest = ?3)";
+    if connection.prepare_cached(delete)?.execute([tenant.as_str(), name.as_str(), digest.as_str()])? > 0 {
+        aliases::forget(connection, tenant, name, digest)?;
+    }
     Ok(())
 }
 
@@ -90,19 +84,6 @@ pub(super) fn list(
     let name = name.map(ModuleName::as_str);
     let key = params![tenant.as_str(), name, at, after_name, digest, signed_limit(limit)];
     read_rows(connection, &select, key, limit, read)
-}
-
-/// Returns every alias of a tenant.
-pub(super) fn list_aliases(connection: &Connection, tenant: &TenantId) -> Result<Vec<AliasRow>, Error> {
-    let select = "SELECT module, alias, digest, moved_at FROM aliases WHERE tenant = ?1 ORDER BY module, alias";
-    read_rows(connection, select, [tenant.as_str()], usize::MAX, |columns| {
-        Ok(AliasRow {
-            module: columns.id::<ModuleName>()?,
-            alias: columns.id::<Alias>()?,
-            digest: columns.id()?,
-            moved_at: columns.time()?,
-        })
-    })
 }
 
 /// Returns the bytes of a module that the tenant has.

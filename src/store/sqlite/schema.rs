@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_winding_down.sql"),
     include_str!("migrations/0004_uploads.sql"),
+    include_str!("migrations/0005_module_life.sql"),
 ];
 
 /// The newest schema known.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Transaction};
 
 use super::{
-    Options,
+    Options, aliases,
     connect::{self, Opened},
     crew::{Crew, Hand},
     events, executions,
@@ -14,12 +14,12 @@ use super::{
     in_hand::InHandFile,
     keys, list,
     lock::Lock,
-    logs, modules, schema, uploads, workflows,
+    logs, modules, pins, schema, uploads, workflows,
     writer::{Counters, Writer},
 };
 use crate::{
     model::{
-        Digest, ExecutionId, ModuleName, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
+        Alias, Digest, ExecutionId, ModuleName, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
         id::RunKey,
         row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, UploadRow, WorkflowRow},
     },
@@ -185,7 +185,29 @@ impl store::Store for Store {
 
     async fn list_aliases(&self, tenant: &TenantId) -> Result<Vec<AliasRow>, Error> {
         let tenant = tenant.clone();
-        self.read(move |connection| modules::list_aliases(connection, &tenant)).await
+        self.read(move |connection| aliases::list(connection, &tenant)).await
+    }
+
+    async fn alias_moves(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        alias: &Alias,
+    ) -> Result<Vec<(u64, AliasRow)>, Error> {
+        let (tenant, module, alias) = (tenant.clone(), module.clone(), alias.clone());
+        self.read(move |connection| aliases::moves(connection, &tenant, &module, &alias)).await
+    }
+
+    async fn pinned_by(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        digest: &Digest,
+        after: Option<&ExecutionId>,
+        limit: usize,
+    ) -> Result<Vec<ExecutionId>, Error> {
+        let (tenant, module, digest, after) = (tenant.clone(), module.clone(), digest.clone(), after.cloned());
+        self.read(move |connection| pins::holders(connection, &tenant, &module, &digest, after.as_ref(), limit)).await
     }
 
     async fn list_uploads(&self, tenant: &TenantId) -> Result<Vec<UploadRow>, Error> {

@@ -2,7 +2,7 @@
 
 use rusqlite::{CachedStatement, Connection};
 
-use super::{classes::Classes, events, executions, keys, logs, modules, ready, timers, uploads, workflows};
+use super::{classes::Classes, events, executions, keys, logs, modules, pins, ready, timers, uploads, workflows};
 use crate::{
     model::{id::RunKey, row::ReadyRow},
     store::{Batch, Change, Conflict, Error, ReadyClass, batch::check_dense},
@@ -67,6 +67,7 @@ impl<'batch> Writing<'batch> {
         if change.projection.status.is_terminal() {
             ready::drop_all(self.connection, &mut self.drop_ready, &change.run)?;
             timers::drop_all(self.connection, &change.run)?;
+            pins::drop_all(self.connection, &change.run)?;
         } else {
             self.write_rows(change)?;
         }
@@ -94,6 +95,8 @@ impl<'batch> Writing<'batch> {
         for row in &change.ready_put {
             self.put_ready(&change.run, row)?;
         }
+        pins::drop_some(self.connection, &change.run, &change.pins_drop)?;
+        pins::put(self.connection, &change.run, &change.pins_put)?;
         timers::drop_some(self.connection, &change.run, &change.timers_drop)?;
         timers::put(self.connection, &change.run, &change.timers_put)
     }

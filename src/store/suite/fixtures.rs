@@ -76,6 +76,8 @@ pub(in crate::store) fn start(run: &RunKey) -> Change {
         ready_drop: Vec::new(),
         timers_put: Vec::new(),
         timers_drop: Vec::new(),
+        pins_put: Vec::new(),
+        pins_drop: Vec::new(),
         logs: Vec::new(),
         keys: Vec::new(),
     }

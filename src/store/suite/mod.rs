@@ -65,7 +65,10 @@ suite! {
         module_bytes_are_shared_and_go_with_the_last,
         uploads_keep_their_bytes_until_they_are_modules_or_refused,
         pieces_that_nobody_needs_are_swept,
-        modules_and_aliases_are_listed;
+        modules_and_aliases_are_listed,
+        an_alias_remembers_what_it_named,
+        what_is_needed_is_not_removed,
+        a_live_run_pins_its_digests;
     rows:
         timers_come_earliest_first,
         ready_rows_come_in_both_orders,

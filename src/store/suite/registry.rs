@@ -3,12 +3,12 @@
 use super::*;
 use crate::{
     model::{
-        Digest, TenantId, Timestamp, WorkflowName, WorkflowVersion,
-        facts::TaskSpec,
+        Alias, Digest, TenantId, Timestamp, WorkflowName, WorkflowVersion,
+        facts::{Share, TaskSpec},
         id::sha256_hex,
         row::{AliasRow, ModuleRow, UploadRow, WorkflowRow},
     },
-    store::{Batch, ChunkPut, ModulePut, System, WorkflowPut},
+    store::{AliasBack, Batch, ChunkPut, MOVES_MAX, ModulePut, System, WorkflowPut},
 };
 
 fn document(name: &str, version: &str, document: &str, created_at: i64) -> WorkflowPut {
@@ -237,9 +237,7 @@ pub(super) async fn modules_and_aliases_are_listed(store: &dyn System) {
     assert_eq!(page(Some("a")).await, expected);
     assert_eq!(page(Some("none")).await, []);
 
-    let alias = |module: &str, alias: &str, digest: &Digest, at| {
-        (tenant(), AliasRow { module: id(module), alias: id(alias), digest: digest.clone(), moved_at: Timestamp(at) })
-    };
+    let alias = |module: &str, alias: &str, digest: &Digest, at| (tenant(), named(module, alias, digest, at));
     let (one, two) = (&puts[0].row.digest, &puts[1].row.digest);
     let aliases = vec![alias("b", "live", one, 1), alias("a", "live", one, 1), alias("a", "beta", one, 1)];
     store.commit(Batch { aliases, ..Batch::default() }).await.unwrap();
@@ -252,4 +250,108 @@ pub(super) async fn modules_and_aliases_are_listed(store: &dyn System) {
     let expected = [alias("a", "beta", one, 1).1, alias("a", "live", two, 2).1];
     assert_eq!(store.list_aliases(&tenant()).await.unwrap(), expected);
     assert_eq!(store.list_aliases(&id("other")).await.unwrap(), []);
+}
+
+/// Returns the row of an alias that names one digest.
+fn named(module: &str, alias: &str, digest: &Digest, at: i64) -> AliasRow {
+    AliasRow {
+        module: id(module),
+        alias: id(alias),
+        digest: digest.clone(),
+        split: Vec::new(),
+        moved_at: Timestamp(at),
+    }
+}
+
+async fn move_to(store: &dyn System, row: AliasRow) {
+    store.commit(Batch { aliases: vec![(tenant(), row)], ..Batch::default() }).await.unwrap();
+}
+
+pub(super) async fn an_alias_remembers_what_it_named(store: &dyn System) {
+    let moves = async || store.alias_moves(&tenant(), &id("a"), &Alias::live()).await.unwrap();
+    let row = |n: u8, at| named("a", "live", &Digest::of(&[n]), at);
+    let share = |n: u8| Share { digest: Digest::of(&[n]), percent: 50 };
+    let split = AliasRow { split: vec![share(1), share(2)], ..row(1, 3) };
+    for row in [row(1, 1), row(2, 2), row(2, 9), split.clone(), row(3, 4)] {
+        move_to(store, row).await;
+    }
+    move_to(store, named("b", "live", &Digest::of(&[7]), 1)).await;
+    assert_eq!(moves().await, [(3, split.clone()), (2, row(2, 9)), (1, row(1, 1))]);
+    assert_eq!(store.list_aliases(&tenant()).await.unwrap()[0], row(3, 4));
+    let back = AliasBack { tenant: tenant(), row: split.clone(), number: 3 };
+    store.commit(Batch { aliases_back: vec![back], ..Batch::default() }).await.unwrap();
+    assert_eq!(store.list_aliases(&tenant()).await.unwrap()[0], split);
+    assert_eq!(moves().await, [(2, row(2, 9)), (1, row(1, 1))], "a way back is taken once");
+    for at in 0..150 {
+        move_to(store, row(u8::try_from(at % 2).unwrap(), at)).await;
+    }
+    assert_eq!(moves().await.len(), MOVES_MAX);
+    assert_eq!(moves().await[0].1, row(0, 148));
+    let dropped = Batch { aliases_drop: vec![(tenant(), id("a"), Alias::live())], ..Batch::default() };
+    store.commit(dropped).await.unwrap();
+    assert_eq!(moves().await, []);
+}
+
+pub(super) async fn what_is_needed_is_not_removed(store: &dyn System) {
+    let puts = [b"one", b"two", b"six"].map(|content| module("default", "a", content, 1));
+    let [one, two, six] = puts.each_ref().map(|put| put.row.digest.clone());
+    store.commit(modules(puts.clone())).await.unwrap();
+    let left = async || {
+        for put in &puts {
+            store.commit(without(put)).await.unwrap();
+        }
+        let rows = store.list_modules(&tenant(), None, None, 10).await.unwrap();
+        let mut left: Vec<_> = rows.into_iter().map(|row| row.digest).collect();
+        left.sort_by_key(|digest| [&one, &two, &six].iter().position(|other| *other == digest));
+        left
+    };
+    let share = |digest: &Digest| Share { digest: digest.clone(), percent: 50 };
+    move_to(store, named("a", "old", &six, 1)).await;
+    move_to(store, AliasRow { split: vec![share(&one), share(&two)], ..named("a", "live", &one, 1) }).await;
+    move_to(store, named("a", "old", &one, 2)).await;
+    assert_eq!(left().await, [one.clone(), two.clone()], "an alias names them");
+    assert_eq!(
+        store.alias_moves(&tenant(), &id("a"), &id("old")).await.unwrap(),
+        [],
+        "there is no way back to what is gone"
+    );
+    let mut run = start(&run("e-1"));
+    run.pins_put = vec![(id("a"), two.clone())];
+    write(store, [run.clone()]).await;
+    move_to(store, named("a", "live", &one, 3)).await;
+    assert_eq!(left().await, [one.clone(), two.clone()], "C074 a live run needs it");
+    assert!(store.module_content(&tenant(), &id("a"), &puts[1].row.digest).await.unwrap().is_some());
+    write(store, [complete(&run)]).await;
+    assert_eq!(left().await, [one]);
+    assert_eq!(store.module_content(&tenant(), &id("a"), &puts[1].row.digest).await.unwrap(), None);
+}
+
+pub(super) async fn a_live_run_pins_its_digests(store: &dyn System) {
+    let (first, second) = (start(&run("e-1")), start(&run("e-2")));
+    let (one, two) = (Digest::of(b"one"), Digest::of(b"two"));
+    let pinned = |change: &crate::store::Change, digests: &[&Digest]| {
+        let mut change = change.clone();
+        change.pins_put = digests.iter().map(|digest| (id("a"), (*digest).clone())).collect();
+        change
+    };
+    write(store, [pinned(&first, &[&one, &two]), pinned(&second, &[&one])]).await;
+    let by = async |digest: &Digest, after: Option<&str>, limit| {
+        let after = after.map(id);
+        let found = store.pinned_by(&tenant(), &id("a"), digest, after.as_ref(), limit).await.unwrap();
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(by(&one, None, 10).await, ["e-1", "e-2"]);
+    assert_eq!(by(&one, None, 1).await, ["e-1"]);
+    assert_eq!(by(&one, Some("e-1"), 10).await, ["e-2"]);
+    assert_eq!(by(&two, None, 10).await, ["e-1"]);
+    assert!(store.pinned_by(&id("other"), &id("a"), &one, None, 10).await.unwrap().is_empty());
+    assert!(store.pinned_by(&tenant(), &id("b"), &one, None, 10).await.unwrap().is_empty());
+    let mut moved = follow(&first, vec![crate::model::event::WorkflowStarted {}.into()]);
+    moved.pins_drop = vec![(id("a"), one.clone())];
+    moved.pins_put = vec![(id("a"), two.clone())];
+    write(store, [moved]).await;
+    assert_eq!(by(&one, None, 10).await, ["e-2"]);
+    assert_eq!(by(&two, None, 10).await, ["e-1"], "a pin that is there already is no error");
+    write(store, [complete(&second)]).await;
+    assert!(by(&one, None, 10).await.is_empty());
 }
