@@ -33,7 +33,7 @@ pub enum Rejected {
         size_bytes: usize,
     },
     /// It breaks the rules of WebAssembly.
-    #[error("the component is not valid: {problem}: build it again with a current toolchain")]
+    #[error("the component is not valid: {}: build it again with a current toolchain", plain(.problem))]
     Invalid {
         /// What is wrong, and where.
         problem: String,
@@ -58,13 +58,13 @@ pub enum Rejected {
     #[error("the component imports or exports core modules or components: link it into one that does not")]
     Dynamic,
     /// It does not fit the world of modules.
-    #[error("the component does not fit the world `task` of `sandkeep:task@0.1.0`: {}; build it against `wit/task.wit`", .differences.join("; "))]
+    #[error("the component does not fit the world `task` of `sandkeep:task@0.1.0`: {}; build it against `wit/task.wit`", plain(&.differences.join("; ")))]
     World {
         /// Each difference in words.
         differences: Vec<String>,
     },
     /// It cannot be compiled.
-    #[error("the component cannot be compiled: {problem}")]
+    #[error("the component cannot be compiled: {}", plain(.problem))]
     Compile {
         /// Why.
         problem: String,
@@ -78,13 +78,13 @@ pub enum Rejected {
         what: &'static str,
     },
     /// `describe` did not return.
-    #[error("the module cannot describe itself: `describe` ended with {}: {}", .failure.code, .failure.message)]
+    #[error("the module cannot describe itself: `describe` ended with {}: {}", .failure.code, plain(&.failure.message))]
     Describe {
         /// How it ended.
         failure: Failure,
     },
     /// What it describes breaks a rule.
-    #[error("the module describes a task that cannot be offered: {problem}")]
+    #[error("the module describes a task that cannot be offered: {}", plain(.problem))]
     Task {
         /// Which, and what is wrong with it.
         problem: String,
@@ -105,4 +105,36 @@ pub enum Rejected {
 
 fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The most characters of what a component brings into a sentence.
+const TEXT_CHARS_MAX: usize = 8_192;
+
+/// A text that names of a component may be in, without their control characters and cut where it is very long.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len().min(TEXT_CHARS_MAX));
+    for (at, character) in text.chars().enumerate() {
+        if at == TEXT_CHARS_MAX {
+            plain.push('…');
+            break;
+        }
+        match character.is_control() {
+            true => plain.extend(character.escape_default()),
+            false => plain.push(character),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_hold_no_control_characters_and_no_end_of_names() {
+        let problem = format!("name `a\u{1b}[2J\n{}`", "b".repeat(100_000));
+        let sentence = Rejected::Invalid { problem }.to_string();
+        assert!(sentence.starts_with("the component is not valid: name `a\\u{1b}[2J\\nbbb"), "{}", &sentence[..60]);
+        assert!(sentence.ends_with("bb…: build it again with a current toolchain"), "{} bytes", sentence.len());
+    }
 }
