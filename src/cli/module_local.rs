@@ -14,7 +14,7 @@ use crate::{
     clock::Clock,
     model::{
         ExecutionId, Failure, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion,
-        facts::TaskSpec, id::UnitRef, row::LogLine,
+        delivery::Usage, facts::TaskSpec, id::UnitRef, row::LogLine,
     },
     sandbox::{self, Attempt, Cancel, Closed, Finished, Info, Inspected, Progress, Rejected, Sandbox},
 };
@@ -127,7 +127,7 @@ pub(super) async fn run(args: Run) -> Result<(), Error> {
         cancel: Cancel::new(),
     };
     let finished = sandbox.run(&found.module, attempt).await.map_err(|Closed| Error::Server(Closed.into()))?;
-    tell(&finished);
+    tell(&finished, limits);
     match finished.outcome {
         Ok(output) => args.output.json(&raw(&output)?),
         Err(failure) => Err(Error::Failed(sentence(&failure))),
@@ -164,13 +164,29 @@ async fn examine(sandbox: &Sandbox, bytes: Bytes) -> Result<Inspected, Error> {
     sandbox.inspect(&TenantId::default_tenant(), bytes).await.map_err(refused)
 }
 
-fn tell(finished: &Finished) {
+/// Says what the attempt logged and reported, and what it used of what it may.
+fn tell(finished: &Finished, limits: sandbox::Limits) {
     for LogLine { level, message, fields, .. } in &finished.logs {
         let fields = fields.as_ref().map(|fields| format!(" {}", fields.as_str())).unwrap_or_default();
         say(&format!("{:<5} {message}{fields}", format!("{level:?}").to_uppercase()));
     }
-    let usage = &finished.usage;
-    say(&format!("processor time {} ms, memory {} KiB", usage.cpu_ms, usage.memory_peak_bytes / 1024));
+    if finished.log_lines_left_out > 0 {
+        say(&format!("{} lines of the log were left out", finished.log_lines_left_out));
+    }
+    if let Some(progress) = &finished.progress {
+        say(&format!("progress {}", progress.as_str()));
+    }
+    say(&used(&finished.usage, limits));
+}
+
+fn used(usage: &Usage, limits: sandbox::Limits) -> String {
+    let Usage { cpu_ms, wall_ms, memory_peak_bytes, input_bytes, output_bytes, .. } = usage;
+    let (memory_kib, memory_kib_max) = (memory_peak_bytes.div_ceil(1024), limits.memory_bytes / 1024);
+    format!(
+        "processor time {cpu_ms} ms of {} ms, wall {wall_ms} ms, memory {memory_kib} KiB of {memory_kib_max} KiB, \
+         input {input_bytes} bytes, output {output_bytes} bytes",
+        limits.cpu.0
+    )
 }
 
 fn sentence(failure: &Failure) -> String {

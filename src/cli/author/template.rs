@@ -45,7 +45,10 @@ mod tests {
                 assert!(files.iter().any(|(found, _)| found == path), "{language:?} has no {path}");
             }
             for (path, content) in &files {
-                assert!(!content.contains("{{name") && !content.contains("{{task"), "{language:?} {path} is not filled in");
+                assert!(
+                    !content.contains("{{name") && !content.contains("{{task"),
+                    "{language:?} {path} is not filled in"
+                );
                 assert!(!path.contains("test") || !path.starts_with("sdk/js"), "{path} is nobody's test");
             }
         }

@@ -1,8 +1,12 @@
-//! The document of the suite has a row for every case.
+//! The table as a whole: every guest is valid, and the document has a row for every case.
 
 use std::collections::BTreeSet;
 
-use super::{Case, cpu, handles, lifecycle, logs, memory, transport, upload, values};
+use super::{
+    Case,
+    case::{Act, Made},
+    cpu, handles, lifecycle, logs, memory, transport, upload, values, wasi,
+};
 
 /// Every case by its kind.
 fn all() -> Vec<(&'static str, Vec<Case>)> {
@@ -12,6 +16,7 @@ fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("memory", memory::own_cases()),
         ("values", values::cases()),
         ("handles", handles::cases()),
+        ("wasi", wasi::cases()),
         ("logs", logs::cases()),
         ("upload", upload::cases()),
         ("upload", upload::own_cases()),
@@ -37,6 +42,18 @@ fn every_case_is_a_row_of_the_document() {
             assert!(names.insert((kind, case.name)), "{kind}: {} is there twice", case.name);
             assert!(!case.name.contains('|') && !case.required().is_empty());
             assert!(rows.contains(&(kind, case.name)), "{kind}: `{}` has no row: run `make security-table`", case.name);
+        }
+    }
+}
+
+#[test]
+fn every_guest_is_valid() {
+    for (kind, cases) in all() {
+        for case in cases {
+            let Act::Run { guest: Made::Text(guest), .. } = case.act else { continue };
+            if let Err(error) = wasmparser::validate(&guest.build()) {
+                panic!("{kind}: {}: {error}", case.name);
+            }
         }
     }
 }

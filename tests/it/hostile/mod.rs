@@ -22,6 +22,7 @@ mod record;
 mod transport;
 mod upload;
 mod values;
+mod wasi;
 
 use case::Case;
 use guest::Guest;

@@ -5,6 +5,7 @@ use super::{
     harness::{real, upload},
     machine,
 };
+use crate::support::scale;
 
 /// What a compile may need at most beside what is there.
 const COMPILE_BYTES_MAX: u64 = 1 << 30;
@@ -216,9 +217,9 @@ async fn uploads_that_are_no_modules_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "compiling in the server's own process has no limit in time"]
 async fn compile_bombs_end_in_time() {
-    let mut harness = Harness::start("upload", &[]).await;
+    let cpu_ms = scale(60_000, 3_000).to_string();
+    let mut harness = Harness::start("upload", &[("SANDBOX__COMPILE_CPU_MS", &cpu_ms)]).await;
     let client = harness.client.clone();
     for (case, (name, guest)) in own_cases().into_iter().zip(bombs()) {
         let slug = case.slug();
