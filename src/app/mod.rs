@@ -20,6 +20,7 @@ mod inbox;
 mod key;
 mod lane;
 mod modules;
+mod owners;
 mod present;
 mod recovery;
 mod server;
@@ -53,6 +54,7 @@ use crate::{
     model::{Millis, facts::Limits},
     sandbox::Sandbox,
     store::{NotePut, System},
+    tenancy::Directory,
 };
 
 /// What an operator can set.
@@ -98,6 +100,7 @@ struct Inner {
     definitions: definitions::Definitions,
     default_versions: defaults::DefaultVersions,
     tenants: tenants::Tenants,
+    directory: Directory,
     timers: timers::Timers,
     waiters: waiters::Waiters,
     counters: counters::Counters,

@@ -27,6 +27,7 @@ mod query;
 mod serve;
 mod stream;
 mod tasks;
+mod tenants;
 mod units;
 mod workers;
 mod workflows;

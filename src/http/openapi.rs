@@ -16,7 +16,7 @@ use super::{
     answer::{ErrorBody, raw},
     executions, health, history, interactions, logs, modules,
     query::Query,
-    tasks, units, workers, workflows,
+    tasks, tenants, units, workers, workflows,
 };
 
 #[derive(OpenApi)]
@@ -32,6 +32,7 @@ use super::{
         (name = "workflows", description = "Registered documents."),
         (name = "executions", description = "What runs and ran."),
         (name = "modules", description = "Uploaded components."),
+        (name = "tenants", description = "Who owns what, and what each may use."),
         (name = "workers", description = "The protocol of native workers. Unknown fields are skipped in both directions.")
     )
 )]
@@ -48,6 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<Edge> {
         .merge(history::routes())
         .merge(logs::routes())
         .merge(modules::routes())
+        .merge(tenants::routes())
         .merge(workers::routes())
         .merge(tasks::routes())
         .routes(routes!(find_document))
@@ -96,7 +98,7 @@ fn finish_operation(operation: &mut Operation) {
             }
         }
     }
-    if operation.tags.as_ref().is_none_or(|tags| tags.iter().all(|tag| tag != "server")) {
+    if operation.tags.as_ref().is_none_or(|tags| tags.iter().all(|tag| tag != "server" && tag != "tenants")) {
         operation.parameters.get_or_insert_default().push(tenant().into());
     }
 }
@@ -146,6 +148,8 @@ mod tests {
         ("/v1/openapi.json", &["get"]),
         ("/v1/tasks/complete", &["post"]),
         ("/v1/tasks/fail", &["post"]),
+        ("/v1/tenants", &["get", "post"]),
+        ("/v1/tenants/{tenant}", &["get"]),
         ("/v1/workers", &["get"]),
         ("/v1/workers/heartbeat", &["post"]),
         ("/v1/workers/poll", &["post"]),

@@ -6,7 +6,10 @@ use super::Error;
 use crate::model::{
     Alias, Digest, ModuleName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
     id::{RunKey, UnitRef},
-    row::{AliasRow, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, WorkflowRow},
+    row::{
+        AliasRow, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow, TenantRow, TimerKey,
+        TimerRow, WorkflowRow,
+    },
 };
 
 /// Everything that one transaction writes.
@@ -31,6 +34,12 @@ pub struct Batch {
     pub aliases_drop: Vec<(TenantId, ModuleName, Alias)>,
     /// Modules to remove; the bytes go with the last one that names them.
     pub modules_drop: Vec<(TenantId, ModuleName, Digest)>,
+    /// Tenants to keep, each where it is not there.
+    pub tenants: Vec<TenantRow>,
+    /// Policies to set, each over the one before.
+    pub policies: Vec<PolicyRow>,
+    /// Revisions of modules' settings to keep.
+    pub settings: Vec<SettingsRow>,
 }
 
 impl Batch {
@@ -45,6 +54,9 @@ impl Batch {
             && self.aliases.is_empty()
             && self.aliases_drop.is_empty()
             && self.modules_drop.is_empty()
+            && self.tenants.is_empty()
+            && self.policies.is_empty()
+            && self.settings.is_empty()
     }
 }
 

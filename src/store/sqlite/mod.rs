@@ -27,6 +27,7 @@ mod ready;
 mod schema;
 mod store;
 mod system;
+mod tenants;
 mod timers;
 mod workflows;
 mod write;

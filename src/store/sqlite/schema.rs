@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_winding_down.sql"),
+    include_str!("migrations/0005_tenants.sql"),
 ];
 
 /// The newest schema known.

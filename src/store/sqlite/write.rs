@@ -2,7 +2,7 @@
 
 use rusqlite::{CachedStatement, Connection};
 
-use super::{classes::Classes, events, executions, keys, logs, modules, ready, timers, workflows};
+use super::{classes::Classes, events, executions, keys, logs, modules, ready, tenants, timers, workflows};
 use crate::{
     model::{id::RunKey, row::ReadyRow},
     store::{Batch, Change, Conflict, Error, ReadyClass, batch::check_dense},
@@ -28,6 +28,7 @@ pub(super) fn write_batch(
     }
     workflows::write(connection, batch)?;
     modules::write(connection, batch)?;
+    tenants::write(connection, batch)?;
     Ok(outcomes)
 }
 
