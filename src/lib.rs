@@ -5,6 +5,7 @@
 //! ```text
 //! http, grpc, cli ──▶ app ──▶ engine ──▶ workflow ──▶ model
 //!                      ├───▶ store   ──────────────▶ model
+//!                      ├───▶ tenancy ──▶ store ────▶ model
 //!                      └───▶ sandbox ──────────────▶ model
 //! ```
 //!
@@ -15,6 +16,7 @@
 //! | [`engine`] | the pure decider |
 //! | [`store`] | the store traits and their backends |
 //! | [`sandbox`] | the host of modules: limits, compile, cache |
+//! | [`tenancy`] | tenants, what each may use |
 //! | [`app`] | the operations: lanes, group commit, dispatch, timers, recovery, modules |
 //! | [`http`], [`grpc`] | edges that only translate |
 //! | [`cli`] | one file per command |
@@ -35,6 +37,7 @@ pub mod sandbox;
 pub mod server;
 pub mod store;
 pub mod telemetry;
+pub mod tenancy;
 pub mod workflow;
 
 /// Inputs that nobody wrote, for targets of what is not public.

@@ -79,6 +79,8 @@ error_codes! {
     ExecutionClosed "EXECUTION_CLOSED" 409 9;
     /// Same `Idempotency-Key`, other content.
     IdempotencyConflict "IDEMPOTENCY_CONFLICT" 409 6;
+    /// Same tenant, other content.
+    TenantConflict "TENANT_CONFLICT" 409 6;
     /// A second live module describes the task, or a built-in does.
     TaskAmbiguous "TASK_AMBIGUOUS" 409 6;
     /// The module is needed by an alias or a live execution.

@@ -25,6 +25,7 @@ mod lane;
 mod module_diff;
 mod module_removal;
 mod modules;
+mod owners;
 mod present;
 mod recovery;
 mod repin;
@@ -61,6 +62,7 @@ use crate::{
     model::{Millis, facts::Limits},
     sandbox::Sandbox,
     store::{NotePut, System},
+    tenancy::Directory,
 };
 
 /// What an operator can set.
@@ -106,6 +108,7 @@ struct Inner {
     definitions: definitions::Definitions,
     default_versions: defaults::DefaultVersions,
     tenants: tenants::Tenants,
+    directory: Directory,
     timers: timers::Timers,
     waiters: waiters::Waiters,
     counters: counters::Counters,

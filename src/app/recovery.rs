@@ -49,8 +49,13 @@ pub(super) enum Unseen {
     Workers,
 }
 
-/// Reads the modules and aliases of every tenant.
+/// Reads the tenants with all that is known of each, and the modules and aliases of those that have any.
 pub(super) async fn read_tenants(app: &Inner) -> Result<(), Error> {
+    {
+        // An older answer must not replace what is registered meanwhile.
+        let _guard = app.registering.lock().await;
+        app.directory.read(&*app.store).await?;
+    }
     for tenant in app.store.tenants().await? {
         app.tenants.refresh(&*app.store, &tenant).await?;
     }

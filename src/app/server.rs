@@ -40,6 +40,7 @@ impl App {
             tokens: dispatch::token::Tokens::new(&key.derive(Purpose::Tokens), store.epoch()),
             cursors: Cursors::new(&key.derive(Purpose::Cursors)),
             tenants: Tenants::new(Some(builtin), settings.limits.clone()),
+            directory: Default::default(),
             store,
             sandbox,
             clock,

@@ -300,9 +300,10 @@ impl App {
         Ok(())
     }
 
-    /// Every session with what it serves and holds.
-    pub async fn list_workers(&self) -> Vec<WorkerView> {
-        let mut workers = self.inner.dispatch.sessions_with_polls(worker_view);
+    /// Every session of the tenant with what it serves and holds.
+    pub async fn list_workers(&self, tenant: &TenantId) -> Vec<WorkerView> {
+        let own = |session: &Session, polls| (session.tenant == *tenant).then(|| worker_view(session, polls));
+        let mut workers: Vec<_> = self.inner.dispatch.sessions_with_polls(own).into_iter().flatten().collect();
         workers.sort_by(|a, b| (&a.worker_id, a.registered_at_ms).cmp(&(&b.worker_id, b.registered_at_ms)));
         workers
     }

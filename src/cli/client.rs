@@ -36,7 +36,7 @@ pub(super) struct Server {
     /// The bearer token to show
     #[arg(long, env = "SANDKEEP_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// The tenant to act for, where the token allows several
+    /// The tenant to act for; without it `default`
     #[arg(long, env = "SANDKEEP_TENANT")]
     tenant: Option<String>,
 }

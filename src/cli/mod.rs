@@ -39,6 +39,7 @@ mod signal;
 mod sse;
 mod start;
 mod state;
+mod tenant;
 mod units;
 mod wait;
 mod why;
@@ -81,6 +82,9 @@ enum Command {
     Signal(signal::Args),
     Query(query::Args),
     Cancel(cancel::Args),
+    /// Makes and shows tenants and what they may use
+    #[command(subcommand)]
+    Tenant(tenant::Command),
     /// Looks at native workers
     #[command(subcommand)]
     Worker(worker::Command),
@@ -106,6 +110,7 @@ impl Cli {
             Command::Signal(args) => signal::run(args).await,
             Command::Query(args) => query::run(args).await,
             Command::Cancel(args) => cancel::run(args).await,
+            Command::Tenant(command) => tenant::run(command).await,
             Command::Worker(command) => worker::run(command).await,
             Command::Completions(args) => completions::run(args),
         }

@@ -15,7 +15,7 @@ use super::{
     nearest,
 };
 use crate::{
-    app::{Error, StartRequest},
+    app::{CreateTenantRequest, Error, StartRequest},
     model::{Payload, code::cut},
 };
 
@@ -48,6 +48,10 @@ impl Control for DefaultRequest {
     const KEYS: &'static [&'static str] = &["version"];
 }
 
+impl Control for CreateTenantRequest {
+    const KEYS: &'static [&'static str] = &["tenant", "display_name"];
+}
+
 /// Why an execution shall end.
 #[derive(Deserialize, ToSchema)]
 pub(super) struct CancelRequest {
@@ -74,6 +78,18 @@ impl<T: Control, S: Sync> FromRequest<S> for Strict<T> {
             _ => &bytes,
         };
         Ok(Self(strict(bytes)?))
+    }
+}
+
+/// A body that its operation reads field by field, and whose keys it knows.
+pub(super) struct Fields(pub(super) serde_json::Value);
+
+impl<S: Sync> FromRequest<S> for Fields {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Refused> {
+        let bytes = body::read(request, Takes::Json, OTHER_BYTES_MAX).await?;
+        Ok(Self(fit(&object(&bytes)?)?))
     }
 }
 

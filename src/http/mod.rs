@@ -30,6 +30,7 @@ mod repin;
 mod serve;
 mod stream;
 mod tasks;
+mod tenants;
 mod units;
 mod workers;
 mod workflows;

@@ -16,7 +16,7 @@ use super::{
     answer::{ErrorBody, raw},
     executions, health, history, interactions, logs, module_life, modules,
     query::Query,
-    repin, tasks, units, workers, workflows,
+    repin, tasks, tenants, units, workers, workflows,
 };
 
 #[derive(OpenApi)]
@@ -32,6 +32,7 @@ use super::{
         (name = "workflows", description = "Registered documents."),
         (name = "executions", description = "What runs and ran."),
         (name = "modules", description = "Uploaded components."),
+        (name = "tenants", description = "Who owns what, and what each may use."),
         (name = "workers", description = "The protocol of native workers. Unknown fields are skipped in both directions.")
     )
 )]
@@ -51,6 +52,7 @@ pub(super) fn routes() -> OpenApiRouter<Edge> {
         .merge(aliases::routes())
         .merge(module_life::routes())
         .merge(repin::routes())
+        .merge(tenants::routes())
         .merge(workers::routes())
         .merge(tasks::routes())
         .routes(routes!(find_document))
@@ -99,7 +101,7 @@ fn finish_operation(operation: &mut Operation) {
             }
         }
     }
-    if operation.tags.as_ref().is_none_or(|tags| tags.iter().all(|tag| tag != "server")) {
+    if operation.tags.as_ref().is_none_or(|tags| tags.iter().all(|tag| tag != "server" && tag != "tenants")) {
         operation.parameters.get_or_insert_default().push(tenant().into());
     }
 }
@@ -154,6 +156,8 @@ mod tests {
         ("/v1/openapi.json", &["get"]),
         ("/v1/tasks/complete", &["post"]),
         ("/v1/tasks/fail", &["post"]),
+        ("/v1/tenants", &["get", "post"]),
+        ("/v1/tenants/{tenant}", &["get"]),
         ("/v1/workers", &["get"]),
         ("/v1/workers/heartbeat", &["post"]),
         ("/v1/workers/poll", &["post"]),

@@ -132,6 +132,6 @@ struct Workers {
 
 /// Returns the sessions of workers with what they do and hold.
 #[utoipa::path(get, path = "/v1/workers", tag = "workers", responses((status = 200, body = Workers)))]
-async fn list_workers(State(app): State<App>, _: Tenant, _: Query<()>) -> Answer {
-    json(StatusCode::OK, &Workers { workers: app.list_workers().await })
+async fn list_workers(State(app): State<App>, Tenant(tenant): Tenant, _: Query<()>) -> Answer {
+    json(StatusCode::OK, &Workers { workers: app.list_workers(&tenant).await })
 }

@@ -26,6 +26,7 @@ pub mod fold;
 pub mod id;
 pub mod json;
 pub mod plan;
+pub mod policy;
 pub mod row;
 pub mod time;
 
@@ -38,4 +39,5 @@ pub use facts::Facts;
 pub use id::*;
 pub use json::Payload;
 pub use plan::{Plan, StepIndex};
+pub use policy::{ModuleSettings, Policy};
 pub use time::{Millis, Timestamp};

@@ -13,6 +13,7 @@ use super::{
         QueueName, RunKey, SessionId, TaskName, TenantId, UnitKey, UnitRef, WorkerId, WorkflowName, WorkflowVersion,
     },
     json::Payload,
+    policy::{ModuleSettings, Policy},
     time::Timestamp,
 };
 
@@ -344,6 +345,45 @@ impl AliasRow {
     pub fn names_as(&self, other: &Self) -> bool {
         self.digest == other.digest && self.split == other.split
     }
+}
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantRow {
+    /// Its name.
+    pub tenant: TenantId,
+    /// Its name for people.
+    pub display_name: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// The policy of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyRow {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// How often it was set.
+    pub revision: u64,
+    /// The policy.
+    pub policy: Policy,
+    /// When it was set.
+    pub set_at: Timestamp,
+}
+
+/// A revision of the settings of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsRow {
+    /// The owner.
+    pub tenant: TenantId,
+    /// The module.
+    pub module: ModuleName,
+    /// From 1; the newest counts.
+    pub revision: u64,
+    /// What is said.
+    pub settings: ModuleSettings,
+    /// When it was set.
+    pub set_at: Timestamp,
 }
 
 /// Names an execution whatever its run.

@@ -7,7 +7,8 @@ use crate::model::{
     Alias, Digest, ModuleName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
     id::{RunKey, UnitRef},
     row::{
-        AliasRow, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, UploadRow, WorkflowRow,
+        AliasRow, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow, TenantRow, TimerKey,
+        TimerRow, UploadRow, WorkflowRow,
     },
 };
 
@@ -42,6 +43,12 @@ pub struct Batch {
     pub modules_drop: Vec<(TenantId, ModuleName, Digest)>,
     /// Uploads to forget, after the modules are kept; the bytes go with the last one that needs them.
     pub uploads_drop: Vec<(TenantId, ModuleName, Digest)>,
+    /// Tenants to keep, each where it is not there.
+    pub tenants: Vec<TenantRow>,
+    /// Policies to set, each over the one before.
+    pub policies: Vec<PolicyRow>,
+    /// Revisions of modules' settings to keep.
+    pub settings: Vec<SettingsRow>,
 }
 
 impl Batch {
@@ -60,6 +67,9 @@ impl Batch {
             && self.aliases_drop.is_empty()
             && self.modules_drop.is_empty()
             && self.uploads_drop.is_empty()
+            && self.tenants.is_empty()
+            && self.policies.is_empty()
+            && self.settings.is_empty()
     }
 }
 

@@ -20,8 +20,8 @@ use crate::model::{
     WorkflowVersion,
     id::{RunKey, UnitRef},
     row::{
-        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerKey, TimerRow, UploadRow,
-        Waiting, WorkflowRow,
+        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow,
+        TenantRow, TimerKey, TimerRow, UploadRow, Waiting, WorkflowRow,
     },
 };
 
@@ -75,14 +75,19 @@ struct Tables {
     /// What each alias named before, newest last.
     alias_moves: BTreeMap<(TenantId, ModuleName, Alias), Vec<(u64, AliasRow)>>,
     pins: BTreeSet<(RunKey, ModuleName, Digest)>,
+    tenants: BTreeMap<TenantId, TenantRow>,
+    policies: BTreeMap<TenantId, PolicyRow>,
+    settings: BTreeMap<(TenantId, ModuleName), SettingsRow>,
     in_hand: BTreeMap<usize, InHand>,
 }
 
 impl Memory {
     /// Returns an empty store.
     pub(crate) fn new() -> Self {
+        let default = TenantRow { tenant: TenantId::default_tenant(), display_name: None, created_at: Timestamp(0) };
+        let tables = Tables { tenants: [(default.tenant.clone(), default)].into(), ..Tables::default() };
         Self {
-            tables: Arc::default(),
+            tables: Arc::new(Mutex::new(tables)),
             gate: Arc::default(),
             control: Arc::default(),
             found_in_hand: Vec::new(),
@@ -195,6 +200,11 @@ impl Tables {
         for put in batch.modules {
             self.modules.entry((put.tenant, put.row.name.clone(), put.row.digest.clone())).or_insert(put.row);
         }
+        for row in batch.tenants {
+            self.tenants.entry(row.tenant.clone()).or_insert(row);
+        }
+        self.policies.extend(batch.policies.into_iter().map(|row| (row.tenant.clone(), row)));
+        self.settings.extend(batch.settings.into_iter().map(|row| ((row.tenant.clone(), row.module.clone()), row)));
         for (tenant, row) in batch.aliases {
             self.move_alias((tenant, row.module.clone(), row.alias.clone()), row);
         }
@@ -513,6 +523,21 @@ impl Store for Memory {
         let tables = self.tables();
         Ok(tables.uploads.iter().filter(|((owner, ..), _)| owner == tenant).map(|(_, row)| row.clone()).collect())
     }
+
+    async fn count_modules(&self, tenant: &TenantId) -> Result<(u64, u64), Error> {
+        let tables = self.tables();
+        let rows = tables.modules.iter().filter(|((owner, ..), _)| owner == tenant).map(|(_, row)| row.size_bytes);
+        Ok(rows.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes)))
+    }
+
+    async fn find_policy(&self, tenant: &TenantId) -> Result<Option<PolicyRow>, Error> {
+        Ok(self.tables().policies.get(tenant).cloned())
+    }
+
+    async fn list_settings(&self, tenant: &TenantId) -> Result<Vec<SettingsRow>, Error> {
+        let tables = self.tables();
+        Ok(tables.settings.values().filter(|row| row.tenant == *tenant).cloned().collect())
+    }
 }
 
 #[async_trait]
@@ -606,6 +631,23 @@ impl System for Memory {
 
     async fn active_executions(&self) -> Result<u64, Error> {
         Ok(self.tables().active().count() as u64)
+    }
+
+    async fn list_tenants(&self, after: Option<(Timestamp, TenantId)>, limit: usize) -> Result<Vec<TenantRow>, Error> {
+        let place = |row: &TenantRow| (row.created_at, row.tenant.clone());
+        let mut rows: Vec<_> = self.tables().tenants.values().cloned().collect();
+        rows.retain(|row| after.as_ref().is_none_or(|after| place(row) < *after));
+        rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    async fn policies(&self) -> Result<Vec<PolicyRow>, Error> {
+        Ok(self.tables().policies.values().cloned().collect())
+    }
+
+    async fn settings(&self) -> Result<Vec<SettingsRow>, Error> {
+        Ok(self.tables().settings.values().cloned().collect())
     }
 
     async fn tenants(&self) -> Result<Vec<TenantId>, Error> {

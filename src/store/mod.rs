@@ -32,8 +32,8 @@ use crate::model::{
     execution::Target,
     id::{ContractVersion, DeliveryId, ModuleName, NodeLabel, QueueName, RunKey, TaskName, UnitRef},
     row::{
-        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, Projection, ReadyRow, TimerRow, UploadRow,
-        WorkflowRow,
+        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow,
+        TenantRow, TimerRow, UploadRow, WorkflowRow,
     },
 };
 
@@ -130,6 +130,15 @@ pub trait Store: Send + Sync + 'static {
         name: &ModuleName,
         digest: &Digest,
     ) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Returns how many digests of modules the tenant keeps, and their bytes in all.
+    async fn count_modules(&self, tenant: &TenantId) -> Result<(u64, u64), Error>;
+
+    /// Returns the policy of the tenant; none: it was never set.
+    async fn find_policy(&self, tenant: &TenantId) -> Result<Option<PolicyRow>, Error>;
+
+    /// Returns the newest settings of each of the tenant's modules that has any, by name.
+    async fn list_settings(&self, tenant: &TenantId) -> Result<Vec<SettingsRow>, Error>;
 }
 
 /// The server's own questions, over all tenants. Rows carry their tenant.
@@ -173,6 +182,15 @@ pub trait System: Store {
 
     /// Returns how many executions are not terminal.
     async fn active_executions(&self) -> Result<u64, Error>;
+
+    /// Returns a page of tenants, newest first by (`created_at`, name), after the row with `after`.
+    async fn list_tenants(&self, after: Option<(Timestamp, TenantId)>, limit: usize) -> Result<Vec<TenantRow>, Error>;
+
+    /// Returns every policy that was set, by tenant.
+    async fn policies(&self) -> Result<Vec<PolicyRow>, Error>;
+
+    /// Returns the newest settings of every module that has any, by tenant and name.
+    async fn settings(&self) -> Result<Vec<SettingsRow>, Error>;
 
     /// Returns every tenant that has a module, for building the tables of tasks at start.
     async fn tenants(&self) -> Result<Vec<TenantId>, Error>;

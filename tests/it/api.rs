@@ -10,6 +10,7 @@ mod refusals;
 mod server;
 mod starts;
 mod stress;
+mod tenants;
 mod workflows;
 
 use serde_json::{Value, json};

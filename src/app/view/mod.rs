@@ -8,6 +8,7 @@ mod history;
 mod lists;
 mod modules;
 mod tasks;
+mod tenants;
 mod units;
 mod workers;
 mod workflows;
@@ -23,6 +24,7 @@ pub use history::{EventView, HistoryPage, HistoryRequest, LogView};
 pub use lists::{Page, PageRequest};
 pub use modules::ModuleView;
 pub use tasks::{CompleteRequest, FailRequest, PollRequest, ReportAnswer, TaskView};
+pub use tenants::{CreateTenantRequest, EffectiveView, ModuleSettingsView, PolicyView, TenantView};
 pub use units::{FailureView, UnitView, Units};
 pub use workers::{
     ActiveDelivery, ContractRequest, HeartbeatAnswer, HeartbeatRequest, RegisterRequest, Registered, WorkerView,

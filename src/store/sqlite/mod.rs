@@ -29,6 +29,7 @@ mod ready;
 mod schema;
 mod store;
 mod system;
+mod tenants;
 mod timers;
 mod uploads;
 mod workflows;

@@ -115,6 +115,14 @@ pub(super) fn bytes_of(connection: &Connection, digest: &Digest) -> Result<Vec<u
     Ok(content)
 }
 
+/// Returns how many digests a tenant has, and their bytes.
+pub(super) fn count(connection: &Connection, tenant: &TenantId) -> Result<(u64, u64), Error> {
+    let select = "SELECT count(*), coalesce(sum(size_bytes), 0) FROM modules WHERE tenant = ?1";
+    let counted =
+        read_first(connection, select, [tenant.as_str()], |columns| Ok((columns.number()?, columns.number()?)))?;
+    Ok(counted.unwrap_or_default())
+}
+
 /// Returns every tenant that has a module.
 pub(super) fn tenants(connection: &Connection) -> Result<Vec<TenantId>, Error> {
     let select = "SELECT DISTINCT tenant FROM modules ORDER BY tenant";

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_winding_down.sql"),
     include_str!("migrations/0004_uploads.sql"),
     include_str!("migrations/0005_module_life.sql"),
+    include_str!("migrations/0006_tenants.sql"),
 ];
 
 /// The newest schema known.

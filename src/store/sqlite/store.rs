@@ -14,14 +14,17 @@ use super::{
     in_hand::InHandFile,
     keys, list,
     lock::Lock,
-    logs, modules, pins, schema, uploads, workflows,
+    logs, modules, pins, schema, tenants, uploads, workflows,
     writer::{Counters, Writer},
 };
 use crate::{
     model::{
         Alias, Digest, ExecutionId, ModuleName, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
         id::RunKey,
-        row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, UploadRow, WorkflowRow},
+        row::{
+            AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, PolicyRow, Projection, SettingsRow, UploadRow,
+            WorkflowRow,
+        },
     },
     store::{self, Batch, Committed, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, Stats},
 };
@@ -223,5 +226,20 @@ impl store::Store for Store {
     ) -> Result<Option<Vec<u8>>, Error> {
         let (tenant, name, digest) = (tenant.clone(), name.clone(), digest.clone());
         self.read(move |connection| modules::content(connection, &tenant, &name, &digest)).await
+    }
+
+    async fn count_modules(&self, tenant: &TenantId) -> Result<(u64, u64), Error> {
+        let tenant = tenant.clone();
+        self.read(move |connection| modules::count(connection, &tenant)).await
+    }
+
+    async fn find_policy(&self, tenant: &TenantId) -> Result<Option<PolicyRow>, Error> {
+        let tenant = tenant.clone();
+        self.read(move |connection| tenants::find_policy(connection, &tenant)).await
+    }
+
+    async fn list_settings(&self, tenant: &TenantId) -> Result<Vec<SettingsRow>, Error> {
+        let tenant = tenant.clone();
+        self.read(move |connection| tenants::settings(connection, Some(&tenant))).await
     }
 }

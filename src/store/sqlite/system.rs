@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 
-use super::{executions, keys, modules, ready, store::Store, timers, uploads};
+use super::{executions, keys, modules, ready, store::Store, tenants, timers, uploads};
 use crate::{
     model::{
         Digest, TenantId, Timestamp,
-        row::{ExecutionKey, ReadyRow, TimerRow, UploadRow},
+        row::{ExecutionKey, PolicyRow, ReadyRow, SettingsRow, TenantRow, TimerRow, UploadRow},
     },
     store::{Error, InHand, ReadyClass, ReadyOrder, ReadyPage, Stats, SweepRow, System},
 };
@@ -68,6 +68,18 @@ impl System for Store {
 
     async fn active_executions(&self) -> Result<u64, Error> {
         self.read(|connection| executions::count_active(connection)).await
+    }
+
+    async fn list_tenants(&self, after: Option<(Timestamp, TenantId)>, limit: usize) -> Result<Vec<TenantRow>, Error> {
+        self.read(move |connection| tenants::list(connection, after.as_ref(), limit)).await
+    }
+
+    async fn policies(&self) -> Result<Vec<PolicyRow>, Error> {
+        self.read(|connection| tenants::policies(connection)).await
+    }
+
+    async fn settings(&self) -> Result<Vec<SettingsRow>, Error> {
+        self.read(|connection| tenants::settings(connection, None)).await
     }
 
     async fn tenants(&self) -> Result<Vec<TenantId>, Error> {

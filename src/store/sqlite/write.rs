@@ -2,7 +2,9 @@
 
 use rusqlite::{CachedStatement, Connection};
 
-use super::{classes::Classes, events, executions, keys, logs, modules, pins, ready, timers, uploads, workflows};
+use super::{
+    classes::Classes, events, executions, keys, logs, modules, pins, ready, tenants, timers, uploads, workflows,
+};
 use crate::{
     model::{id::RunKey, row::ReadyRow},
     store::{Batch, Change, Conflict, Error, ReadyClass, batch::check_dense},
@@ -30,6 +32,7 @@ pub(super) fn write_batch(
     uploads::write(connection, batch)?;
     modules::write(connection, batch)?;
     uploads::remove(connection, batch)?;
+    tenants::write(connection, batch)?;
     Ok(outcomes)
 }
 

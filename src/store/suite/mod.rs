@@ -7,6 +7,7 @@ mod lists;
 mod oracle;
 mod registry;
 mod rows;
+mod tenants;
 
 /// Makes a test of every behaviour for each store.
 macro_rules! suite {
@@ -81,4 +82,8 @@ suite! {
         the_sweep_sees_every_active_execution,
         turns_are_found_while_unfinished,
         runs_that_wind_down_are_found_while_they_have_work;
+    tenants:
+        a_tenant_is_made_once_and_listed,
+        a_policy_replaces_the_one_before,
+        the_newest_settings_of_a_module_count;
 }

@@ -16,6 +16,15 @@ impl Client {
         Self { base: base.to_owned(), http: reqwest::Client::builder().no_proxy().build().unwrap() }
     }
 
+    /// The same for a tenant that is made where it is not there.
+    pub async fn for_tenant(&self, tenant: &str) -> Self {
+        let (status, value) = self.post("/v1/tenants", &json!({ "tenant": tenant })).await;
+        assert!(matches!(status, 200 | 201), "{status} {value}");
+        let headers = [("x-sandkeep-tenant".parse().unwrap(), tenant.parse().unwrap())].into_iter().collect();
+        let http = reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap();
+        Self { base: self.base.clone(), http }
+    }
+
     /// Where a route is.
     pub fn at(&self, path: &str) -> String {
         format!("{}{path}", self.base)

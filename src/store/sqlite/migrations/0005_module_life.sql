@@ -1,4 +1,4 @@
--- The life of modules: what aliases named before, how one alias may name several digests, and which live runs need which.
+-- Schema 5: the life of modules: what aliases named before, how one alias may name several digests, and which live runs need which.
 
 -- JSON: `[{"digest": …, "percent": …}]`. Where it is there, `digest` is that of its first share.
 ALTER TABLE aliases ADD COLUMN split BLOB;
