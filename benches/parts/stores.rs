@@ -187,6 +187,7 @@ fn ready(run: &RunKey, step: u64, input_seq: u64) -> ReadyRow {
         queue: QueueName::default_queue(),
         target: Target::Worker,
         module: None,
+        settings: None,
         node: None,
         priority: 5,
         timeouts: timeouts(),

@@ -67,7 +67,7 @@ impl App {
             return self.whole_view(tenant, before).await;
         }
         app.writer.write(Batch { aliases: vec![(tenant.clone(), row.clone())], ..Batch::default() }).await?;
-        app.tenants.refresh(&*app.store, tenant).await?;
+        app.refresh_facts(tenant).await?;
         tracing::info!(module = %name, %alias, digest = %row.digest, shares = row.split.len(), "an alias moved");
         self.moved_view(tenant, before.as_ref(), &row).await
     }
@@ -93,7 +93,7 @@ impl App {
         self.must_fit(tenant, &row)?;
         let back = AliasBack { tenant: tenant.clone(), row: row.clone(), number };
         app.writer.write(Batch { aliases_back: vec![back], ..Batch::default() }).await?;
-        app.tenants.refresh(&*app.store, tenant).await?;
+        app.refresh_facts(tenant).await?;
         drop(guard);
         tracing::info!(module = %name, %alias, digest = %row.digest, "an alias moved back");
         let mut view = self.moved_view(tenant, Some(&now), &row).await?;
@@ -117,7 +117,7 @@ impl App {
         let _guard = app.registering.lock().await;
         self.alias_row(tenant, &name, &alias).await?.ok_or_else(|| unknown(&name, &alias))?;
         app.writer.write(Batch { aliases_drop: vec![(tenant.clone(), name, alias)], ..Batch::default() }).await?;
-        app.tenants.refresh(&*app.store, tenant).await?;
+        app.refresh_facts(tenant).await?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 //! - [`Error`], [`view`]: how refusals and answers look, for every edge alike
 
 mod aliases;
+mod allowance;
 mod ambiguity;
 mod contract_breaks;
 mod contracts;
@@ -24,8 +25,10 @@ mod key;
 mod lane;
 mod module_diff;
 mod module_removal;
+mod module_settings;
 mod modules;
 mod owners;
+mod policies;
 mod present;
 mod recovery;
 mod repin;
@@ -59,9 +62,9 @@ use tokio::sync::{Mutex, Notify, watch};
 
 use crate::{
     clock::Clock,
-    model::{Millis, facts::Limits},
+    model::{Millis, TenantId, facts::Limits},
     sandbox::Sandbox,
-    store::{NotePut, System},
+    store::{self, NotePut, System},
     tenancy::Directory,
 };
 
@@ -128,6 +131,11 @@ struct Inner {
 }
 
 impl Inner {
+    /// Makes the snapshot of a tenant's modules anew. The caller holds the lock of registering, or is alone.
+    async fn refresh_facts(&self, tenant: &TenantId) -> Result<(), store::Error> {
+        self.tenants.refresh(&*self.store, &self.directory, tenant).await
+    }
+
     fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }

@@ -24,7 +24,7 @@ impl App {
         self.must_be_unneeded(tenant, &name, &digest).await?;
         let batch = Batch { modules_drop: vec![(tenant.clone(), name.clone(), digest.clone())], ..Batch::default() };
         app.writer.write(batch).await?;
-        app.tenants.refresh(&*app.store, tenant).await?;
+        app.refresh_facts(tenant).await?;
         // The store looks again in its transaction: a run may have used the digest meanwhile.
         if self.module_row(tenant, &name, Some(&digest)).await?.is_some() {
             self.must_be_unneeded(tenant, &name, &digest).await?;

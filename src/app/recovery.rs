@@ -56,8 +56,13 @@ pub(super) async fn read_tenants(app: &Inner) -> Result<(), Error> {
         let _guard = app.registering.lock().await;
         app.directory.read(&*app.store).await?;
     }
+    for (tenant, known) in app.directory.all() {
+        if let Some(row) = &known.policy {
+            app.dispatch.set_share(&tenant, row.policy.share(app.sandbox.slots()));
+        }
+    }
     for tenant in app.store.tenants().await? {
-        app.tenants.refresh(&*app.store, &tenant).await?;
+        app.refresh_facts(&tenant).await?;
     }
     Ok(())
 }

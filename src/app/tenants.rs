@@ -12,6 +12,7 @@ use crate::{
         row::{AliasRow, ModuleRow},
     },
     store::{self, System},
+    tenancy::Directory,
 };
 
 /// How many modules of a tenant one read takes.
@@ -34,9 +35,18 @@ impl Tenants {
         facts.get(tenant).unwrap_or(&self.empty).clone()
     }
 
-    /// Reads a tenant's modules and aliases.
-    pub(super) async fn refresh(&self, store: &dyn System, tenant: &TenantId) -> Result<(), store::Error> {
+    /// Reads a tenant's modules and aliases; what is known of it beside them comes from the directory.
+    pub(super) async fn refresh(
+        &self,
+        store: &dyn System,
+        directory: &Directory,
+        tenant: &TenantId,
+    ) -> Result<(), store::Error> {
         let mut facts = (*self.empty).clone();
+        if let Some(known) = directory.find(tenant) {
+            facts.shadow_builtins = known.policy.as_ref().is_some_and(|row| row.policy.granted.shadow_builtins);
+            facts.settings = known.settings.iter().map(|(name, row)| (name.clone(), row.revision)).collect();
+        }
         let mut after = None;
         loop {
             let page = store.list_modules(tenant, None, after, PAGE).await?;

@@ -25,6 +25,7 @@ use crate::{
     },
     sandbox::{Inspected, Rejected},
     store::{Batch, CHUNK_BYTES, ChunkPut, ModulePut},
+    tenancy::Tenant,
 };
 
 /// After how long an upload that is not done is answered with `compiling`.
@@ -154,6 +155,7 @@ impl App {
             let live = app.make_live(&key, row, Batch::default()).await?;
             return Ok((self.live_view(&key.tenant, live), Uploaded::Present));
         }
+        app.has_quota(&key, content.len()).await?;
         let mut stage = app.join_or_begin(&key, &content, room);
         loop {
             let now = stage.borrow_and_update().clone();
@@ -303,9 +305,13 @@ impl Inner {
             let alias = AliasRow { module, alias: Alias::live(), digest, split, moved_at };
             batch.aliases.push((key.tenant.clone(), alias));
         }
+        if let Some(put) = batch.modules.first() {
+            // Others may have used it up while this was compiled.
+            self.has_quota(key, usize::try_from(put.row.size_bytes).unwrap_or(usize::MAX)).await?;
+        }
         if !batch.is_empty() {
             self.writer.write(batch).await?;
-            self.tenants.refresh(&*self.store, &key.tenant).await?;
+            self.refresh_facts(&key.tenant).await?;
         }
         match clash {
             None => Ok(()),
@@ -315,6 +321,24 @@ impl Inner {
                 Err(Error::new(ErrorCode::TaskAmbiguous, message).with_details(&digest))
             }
         }
+    }
+
+    /// Checks that the tenant may keep one more module of this size.
+    async fn has_quota(&self, key: &Key, size_bytes: usize) -> Result<(), Error> {
+        let known = self.directory.find(&key.tenant);
+        let policy = known.as_deref().and_then(Tenant::policy).cloned().unwrap_or_default();
+        let (count, bytes) = self.store.count_modules(&key.tenant).await?;
+        let message = if count >= policy.modules() {
+            format!("the tenant keeps {count} digests of modules, which is the most it may")
+        } else if bytes.saturating_add(size_bytes as u64) > policy.module_bytes() {
+            let most = policy.module_bytes();
+            format!(
+                "the tenant keeps {bytes} bytes of modules; with these {size_bytes} it would pass the {most} it may"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorCode::ResourceExhausted, format!("{message}: remove some, or ask for a larger quota")))
     }
 
     /// Notes why an upload that was acknowledged is refused, and forgets the oldest such notes of the tenant.

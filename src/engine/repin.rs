@@ -33,7 +33,8 @@ pub(super) fn decide(turn: &mut Turn<'_>, repin: &Repin) -> Result<Answer, Refus
         };
     }
     must_serve(turn, repin, &users, &moved, &digest)?;
-    turn.record(Repinned { module: repin.module.clone(), digest, aliases: moved.into_iter().collect() });
+    let settings = turn.facts.settings_of(&repin.module);
+    turn.record(Repinned { module: repin.module.clone(), digest, aliases: moved.into_iter().collect(), settings });
     Ok(Answer::Repinned { moved: true })
 }
 
@@ -69,7 +70,7 @@ fn users<'a>(turn: &Turn<'a>, module: &ModuleName) -> Vec<(Alias, &'a Task)> {
     open.filter_map(user).collect()
 }
 
-/// The aliases that mean something else for the run until now.
+/// The aliases that mean something else for the run until now; all, where newer settings go with them.
 fn moved(turn: &Turn<'_>, repin: &Repin, users: &[(Alias, &Task)], digest: &Digest) -> BTreeSet<Alias> {
     let pins = &turn.execution.pins;
     let pin = |alias: &Alias| pins.get(&(repin.module.clone(), alias.clone()));
@@ -79,7 +80,9 @@ fn moved(turn: &Turn<'_>, repin: &Repin, users: &[(Alias, &Task)], digest: &Dige
     }
     let pinned = pins.keys().filter(|(module, _)| *module == repin.module).map(|(_, alias)| alias);
     let all = pinned.chain(users.iter().map(|(alias, _)| alias));
-    all.filter(|alias| pin(alias) != Some(digest)).cloned().collect()
+    let settings = turn.execution.settings.get(&repin.module);
+    let is_outdated = settings.is_some_and(|settings| *settings != turn.facts.settings_of(&repin.module));
+    all.filter(|alias| is_outdated || pin(alias) != Some(digest)).cloned().collect()
 }
 
 fn must_serve(

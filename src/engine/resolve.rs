@@ -10,8 +10,9 @@ use crate::{
 
 /// Returns the module that serves the task; none: it is left to native workers.
 ///
-/// The named module; else a built-in; else the tenant's live module that describes the task; else workers. The first
-/// digest used of a module and alias is the run's pin for them.
+/// The named module; else a built-in, unless the tenant may shadow it and does; else the tenant's live module that describes
+/// the task; else workers. The first digest used of a module and alias is the run's pin for them, as is the first revision
+/// of its settings.
 pub(super) fn module(turn: &Turn<'_>, task: &Task) -> Result<Option<ModulePin>, Failure> {
     let asked = turn.definition.contract(&task.task).and_then(|contract| contract.version.as_ref());
     if let Some(reference) = &task.module {
@@ -20,12 +21,14 @@ pub(super) fn module(turn: &Turn<'_>, task: &Task) -> Result<Option<ModulePin>, 
     if task.target == TargetChoice::Worker {
         return Ok(None);
     }
+    let live = turn.facts.live.get(&task.task);
     if let Some(builtin) = &turn.facts.builtin
         && serves(&builtin.tasks, &task.task, asked)
+        && !(turn.facts.shadow_builtins && live.is_some())
     {
-        return Ok(Some(ModulePin { name: None, alias: None, digest: builtin.digest.clone() }));
+        return Ok(Some(ModulePin { name: None, alias: None, digest: builtin.digest.clone(), settings: 0 }));
     }
-    if let Some(name) = turn.facts.live.get(&task.task) {
+    if let Some(name) = live {
         return aliased(turn, task, name, &Alias::live(), asked).map(Some);
     }
     match task.target {
@@ -44,7 +47,7 @@ fn named(
         ModuleRef::Alias(name, alias) => aliased(turn, task, name, alias, asked),
         ModuleRef::Digest(name, digest) => {
             must_describe(turn, task, name, digest, asked)?;
-            Ok(ModulePin { name: Some(name.clone()), alias: None, digest: digest.clone() })
+            Ok(pin(turn, name, None, digest))
         }
     }
 }
@@ -62,7 +65,17 @@ fn aliased(
         .or_else(current)
         .ok_or_else(|| not_found(format!("there is no module `{name}` with the alias `{alias}`")))?;
     must_describe(turn, task, name, digest, asked)?;
-    Ok(ModulePin { name: Some(name.clone()), alias: Some(alias.clone()), digest: digest.clone() })
+    Ok(pin(turn, name, Some(alias), digest))
+}
+
+fn pin(turn: &Turn<'_>, name: &ModuleName, alias: Option<&Alias>, digest: &Digest) -> ModulePin {
+    let settings = turn.execution.settings.get(name).copied();
+    ModulePin {
+        name: Some(name.clone()),
+        alias: alias.cloned(),
+        digest: digest.clone(),
+        settings: settings.unwrap_or_else(|| turn.facts.settings_of(name)),
+    }
 }
 
 fn must_describe(
@@ -83,9 +96,10 @@ fn must_describe(
 
 /// Returns the pin that the next attempt of a unit has: that of the attempt before, unless the run was repinned.
 pub(super) fn again(turn: &Turn<'_>, pin: &ModulePin) -> ModulePin {
-    let (Some(name), Some(alias)) = (&pin.name, &pin.alias) else { return pin.clone() };
-    let digest = turn.execution.pins.get(&(name.clone(), alias.clone())).unwrap_or(&pin.digest);
-    ModulePin { digest: digest.clone(), ..pin.clone() }
+    let Some(name) = &pin.name else { return pin.clone() };
+    let moved = pin.alias.as_ref().and_then(|alias| turn.execution.pins.get(&(name.clone(), alias.clone())));
+    let settings = turn.execution.settings.get(name).copied().unwrap_or(pin.settings);
+    ModulePin { digest: moved.unwrap_or(&pin.digest).clone(), settings, ..pin.clone() }
 }
 
 /// Returns the alias of `module` through which a unit is served, or will be when it is scheduled.

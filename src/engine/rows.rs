@@ -4,7 +4,7 @@ use crate::{
     model::{
         Execution, Payload, StepIndex, Timestamp, UnitStatus,
         id::{UnitKey, UnitRef},
-        row::{ReadyRow, TimerRow},
+        row::{ReadyRow, SettingsRef, TimerRow},
     },
     workflow::{Definition, Kind},
 };
@@ -30,6 +30,7 @@ pub(super) fn ready_row(
         queue: task.queue.clone(),
         target: more.target?,
         module: more.module.as_ref().map(|module| module.digest.clone()),
+        settings: more.module.as_ref().and_then(SettingsRef::of),
         node: task.node.clone(),
         priority: task.priority,
         timeouts: more.timeouts?,

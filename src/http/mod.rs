@@ -22,6 +22,7 @@ mod interactions;
 mod logs;
 mod manner;
 mod module_life;
+mod module_settings;
 mod modules;
 mod nearest;
 mod openapi;

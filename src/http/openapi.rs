@@ -14,7 +14,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Edge, aliases,
     answer::{ErrorBody, raw},
-    executions, health, history, interactions, logs, module_life, modules,
+    executions, health, history, interactions, logs, module_life, module_settings, modules,
     query::Query,
     repin, tasks, tenants, units, workers, workflows,
 };
@@ -51,6 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<Edge> {
         .merge(modules::routes())
         .merge(aliases::routes())
         .merge(module_life::routes())
+        .merge(module_settings::routes())
         .merge(repin::routes())
         .merge(tenants::routes())
         .merge(workers::routes())

@@ -9,13 +9,16 @@ use super::{
     Edge,
     answer::{Answer, created, json},
     caller::Segments,
-    envelope::Strict,
+    envelope::{Fields, Strict},
     query::{PageQuery, Query},
 };
-use crate::app::{App, CreateTenantRequest, PageRequest, TenantView};
+use crate::app::{App, CreateTenantRequest, PageRequest, PolicyView, TenantView};
 
 pub(super) fn routes() -> OpenApiRouter<Edge> {
-    OpenApiRouter::new().routes(routes!(create_tenant, list_tenants)).routes(routes!(find_tenant))
+    OpenApiRouter::new()
+        .routes(routes!(create_tenant, list_tenants))
+        .routes(routes!(find_tenant))
+        .routes(routes!(find_policy, set_policy))
 }
 
 /// Makes a tenant. 201 when it is new, 200 when the same is there.
@@ -53,4 +56,27 @@ async fn list_tenants(State(app): State<App>, Query(page): Query<PageRequest>) -
 )]
 async fn find_tenant(State(app): State<App>, Segments(tenant): Segments<String>, _: Query<()>) -> Answer {
     json(StatusCode::OK, &app.find_tenant(&tenant)?)
+}
+
+/// Returns the policy of a tenant, and what holds of it.
+#[utoipa::path(
+    get, path = "/v1/tenants/{tenant}/policy", tag = "tenants", params(("tenant" = String, Path)),
+    responses((status = 200, body = PolicyView))
+)]
+async fn find_policy(State(app): State<App>, Segments(tenant): Segments<String>, _: Query<()>) -> Answer {
+    json(StatusCode::OK, &app.find_policy(&tenant)?)
+}
+
+/// Sets the halves of a policy that the body has; the other stays.
+#[utoipa::path(
+    put, path = "/v1/tenants/{tenant}/policy", tag = "tenants", params(("tenant" = String, Path)),
+    request_body(content = Object, description = "`granted`, `own`, or both."), responses((status = 200, body = PolicyView))
+)]
+async fn set_policy(
+    State(app): State<App>,
+    Segments(tenant): Segments<String>,
+    _: Query<()>,
+    Fields(request): Fields,
+) -> Answer {
+    json(StatusCode::OK, &app.set_policy(&tenant, &request).await?)
 }

@@ -293,6 +293,9 @@ events! {
         digest: Digest,
         /// The aliases whose pins moved.
         aliases: Vec<Alias>,
+        /// The revision of the module's settings that is used; 0: none were set.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        settings: u64,
     }
     /// The document's `timeout` was reached.
     WorkflowTimeoutReached {}
@@ -359,6 +362,14 @@ pub struct ModulePin {
     pub alias: Option<Alias>,
     /// The digest that serves it.
     pub digest: Digest,
+    /// The revision of the module's settings that goes with it; 0: none were set.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub settings: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The time-outs of each delivery, resolved.

@@ -303,6 +303,8 @@ pub struct Execution {
     pub awaiting: BTreeMap<SignalName, VecDeque<StepIndex>>,
     /// The digest that each module and alias means for this run.
     pub pins: BTreeMap<(ModuleName, Alias), Digest>,
+    /// The revision of each module's settings that holds for this run; 0: none were set when it first used the module.
+    pub settings: BTreeMap<ModuleName, u64>,
     /// The digests that the run needs, each once.
     pub held: Vec<Held>,
     /// Armed timers.
@@ -360,6 +362,7 @@ impl Execution {
             signal_count: 0,
             awaiting: BTreeMap::new(),
             pins: BTreeMap::new(),
+            settings: BTreeMap::new(),
             held: Vec::new(),
             timers: BTreeMap::new(),
             timers_by_time: BTreeSet::new(),

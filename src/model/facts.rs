@@ -68,8 +68,12 @@ pub struct Facts {
     pub described: HashMap<(ModuleName, Digest), Arc<[TaskSpec]>>,
     /// Which live module describes a task; at most one of a task by the rule of uploads.
     pub live: HashMap<TaskName, ModuleName>,
+    /// The newest revision of the settings of each module that has any.
+    pub settings: HashMap<ModuleName, u64>,
     /// The built-in component.
     pub builtin: Option<Builtin>,
+    /// Whether a live module goes before a built-in.
+    pub shadow_builtins: bool,
     /// The sizes that a run may not pass.
     pub limits: Limits,
 }
@@ -81,6 +85,11 @@ impl Facts {
             Some(split) => share_of(split, run, module, alias),
             None => self.modules.get(module)?.get(alias),
         }
+    }
+
+    /// Returns the newest revision of a module's settings; 0: none were set.
+    pub fn settings_of(&self, module: &ModuleName) -> u64 {
+        self.settings.get(module).copied().unwrap_or_default()
     }
 
     /// Returns whether an alias names a digest, alone or among others.

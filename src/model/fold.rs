@@ -123,6 +123,7 @@ pub fn apply(execution: &mut Execution, plan: &Plan, event: &Event, at: Timestam
             for alias in &event.aliases {
                 execution.pins.insert((event.module.clone(), alias.clone()), event.digest.clone());
             }
+            execution.settings.insert(event.module.clone(), event.settings);
             place_held(execution, &event.module, &event.digest);
             release_unneeded(execution);
         }
@@ -169,9 +170,12 @@ fn scheduled(execution: &mut Execution, plan: &Plan, event: &StepScheduled, at: 
                 more.input_seq = seq;
             }
             if let Some(pin) = &event.module
-                && let (Some(name), Some(alias)) = (&pin.name, &pin.alias)
+                && let Some(name) = &pin.name
             {
-                execution.pins.entry((name.clone(), alias.clone())).or_insert_with(|| pin.digest.clone());
+                execution.settings.entry(name.clone()).or_insert(pin.settings);
+                if let Some(alias) = &pin.alias {
+                    execution.pins.entry((name.clone(), alias.clone())).or_insert_with(|| pin.digest.clone());
+                }
             }
             if had != event.module {
                 hold(execution, event.module.as_ref());
@@ -220,7 +224,7 @@ fn end(execution: &mut Execution, plan: &Plan, index: StepIndex, status: UnitSta
 
 /// An open unit has a digest of a tenant's module.
 fn hold(execution: &mut Execution, pin: Option<&ModulePin>) {
-    let Some(ModulePin { name: Some(module), alias, digest }) = pin else { return };
+    let Some(ModulePin { name: Some(module), alias, digest, .. }) = pin else { return };
     let at = place_held(execution, module, digest);
     execution.held[at].open += 1;
     execution.held[at].named |= alias.is_none();

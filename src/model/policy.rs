@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    egress::{EgressEntry, EgressPolicy},
-    id::TaskName,
-};
+use super::egress::{EgressEntry, EgressPolicy};
 
 /// How many digests of modules a tenant keeps where its policy does not say.
 pub const MODULES_MAX: u64 = 1_000;
@@ -99,8 +96,6 @@ pub struct ModuleSettings {
     /// Where it may send requests; none: wherever its tenant may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<Vec<EgressEntry>>,
-    /// The tasks whose attempts are recorded.
-    pub record: Vec<TaskName>,
 }
 
 /// What an attempt of a module may use.
@@ -116,7 +111,7 @@ pub struct ModuleCaps {
 }
 
 /// The size of a tenant's part of the sandbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// The most instances at a time, at least one.
     pub instances: usize,

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    event::UnitTimeouts,
+    event::{ModulePin, UnitTimeouts},
     execution::{Status, Target},
     facts::{Share, TaskSpec},
     id::{
@@ -197,6 +197,8 @@ pub struct ReadyRow {
     pub target: Target,
     /// The module, where the sandbox does it.
     pub module: Option<Digest>,
+    /// The settings of that module, where any were set.
+    pub settings: Option<SettingsRef>,
     /// Only a worker that announced this label may take it.
     pub node: Option<NodeLabel>,
     /// 0 (low) to 9.
@@ -211,6 +213,23 @@ pub struct ReadyRow {
     pub redelivery: bool,
     /// The seq of the event that holds its input.
     pub input_seq: u64,
+}
+
+/// Names a revision of a module's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsRef {
+    /// The module.
+    pub module: ModuleName,
+    /// The revision, from 1.
+    pub revision: u64,
+}
+
+impl SettingsRef {
+    /// Returns the settings that go with a pin, where any were set.
+    pub fn of(pin: &ModulePin) -> Option<Self> {
+        let module = pin.name.as_ref().filter(|_| pin.settings > 0)?;
+        Some(Self { module: module.clone(), revision: pin.settings })
+    }
 }
 
 /// A delivery to a worker, noted in the unit's ready row, so that a worker that comes back after a restart keeps it.

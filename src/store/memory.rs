@@ -77,7 +77,7 @@ struct Tables {
     pins: BTreeSet<(RunKey, ModuleName, Digest)>,
     tenants: BTreeMap<TenantId, TenantRow>,
     policies: BTreeMap<TenantId, PolicyRow>,
-    settings: BTreeMap<(TenantId, ModuleName), SettingsRow>,
+    settings: BTreeMap<(TenantId, ModuleName, u64), SettingsRow>,
     in_hand: BTreeMap<usize, InHand>,
 }
 
@@ -204,7 +204,9 @@ impl Tables {
             self.tenants.entry(row.tenant.clone()).or_insert(row);
         }
         self.policies.extend(batch.policies.into_iter().map(|row| (row.tenant.clone(), row)));
-        self.settings.extend(batch.settings.into_iter().map(|row| ((row.tenant.clone(), row.module.clone()), row)));
+        for row in batch.settings {
+            self.settings.insert((row.tenant.clone(), row.module.clone(), row.revision), row);
+        }
         for (tenant, row) in batch.aliases {
             self.move_alias((tenant, row.module.clone(), row.alias.clone()), row);
         }
@@ -530,13 +532,13 @@ impl Store for Memory {
         Ok(rows.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes)))
     }
 
-    async fn find_policy(&self, tenant: &TenantId) -> Result<Option<PolicyRow>, Error> {
-        Ok(self.tables().policies.get(tenant).cloned())
-    }
-
-    async fn list_settings(&self, tenant: &TenantId) -> Result<Vec<SettingsRow>, Error> {
-        let tables = self.tables();
-        Ok(tables.settings.values().filter(|row| row.tenant == *tenant).cloned().collect())
+    async fn find_settings(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        revision: u64,
+    ) -> Result<Option<SettingsRow>, Error> {
+        Ok(self.tables().settings.get(&(tenant.clone(), module.clone(), revision)).cloned())
     }
 }
 
@@ -647,7 +649,11 @@ impl System for Memory {
     }
 
     async fn settings(&self) -> Result<Vec<SettingsRow>, Error> {
-        Ok(self.tables().settings.values().cloned().collect())
+        let mut newest = BTreeMap::new();
+        for row in self.tables().settings.values() {
+            newest.insert((row.tenant.clone(), row.module.clone()), row.clone());
+        }
+        Ok(newest.into_values().collect())
     }
 
     async fn tenants(&self) -> Result<Vec<TenantId>, Error> {

@@ -134,11 +134,13 @@ pub trait Store: Send + Sync + 'static {
     /// Returns how many digests of modules the tenant keeps, and their bytes in all.
     async fn count_modules(&self, tenant: &TenantId) -> Result<(u64, u64), Error>;
 
-    /// Returns the policy of the tenant; none: it was never set.
-    async fn find_policy(&self, tenant: &TenantId) -> Result<Option<PolicyRow>, Error>;
-
-    /// Returns the newest settings of each of the tenant's modules that has any, by name.
-    async fn list_settings(&self, tenant: &TenantId) -> Result<Vec<SettingsRow>, Error>;
+    /// Returns one revision of the settings of a module.
+    async fn find_settings(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        revision: u64,
+    ) -> Result<Option<SettingsRow>, Error>;
 }
 
 /// The server's own questions, over all tenants. Rows carry their tenant.

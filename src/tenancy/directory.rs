@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     model::{
-        ModuleName, TenantId,
+        ModuleName, Policy, TenantId,
         row::{PolicyRow, SettingsRow, TenantRow},
     },
     store::{self, System},
@@ -34,6 +34,11 @@ pub struct Tenant {
 impl Tenant {
     fn new(row: TenantRow) -> Self {
         Self { row, policy: None, settings: HashMap::new() }
+    }
+
+    /// Returns its policy; none: it was never set.
+    pub fn policy(&self) -> Option<&Policy> {
+        self.policy.as_deref().map(|row| &row.policy)
     }
 }
 

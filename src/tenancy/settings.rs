@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::fields::{Fields, Problem, Problems};
-use crate::model::policy::{ModuleCaps, ModuleSettings};
+use crate::model::policy::{ModuleCaps, ModuleSettings, Policy};
 
 /// The most variables of an environment.
 const VARIABLES_MAX: usize = 256;
@@ -19,8 +19,10 @@ pub fn read_settings(request: &Value) -> Result<ModuleSettings, Vec<Problem>> {
     let mut problems = Problems::default();
     let known = ["environment", "limits", "egress", "record", "secrets"];
     let top = Fields::of(request, "", &known, &mut problems);
-    if let Some((_, at)) = top.get("secrets") {
-        problems.add(at, "secrets are not supported yet");
+    for (key, what) in [("secrets", "secrets are"), ("record", "recording attempts is")] {
+        if let Some((_, at)) = top.get(key) {
+            problems.add(at, format!("{what} not supported yet"));
+        }
     }
     let limits = top.object("limits", &["memory_bytes", "cpu_ms"], &mut problems);
     let limits = limits.map_or_else(ModuleCaps::default, |limits| ModuleCaps {
@@ -31,9 +33,28 @@ pub fn read_settings(request: &Value) -> Result<ModuleSettings, Vec<Problem>> {
         environment: environment(&top, &mut problems),
         limits,
         egress: top.list("egress", &mut problems),
-        record: top.list("record", &mut problems).unwrap_or_default(),
     };
     problems.unless_any(settings)
+}
+
+/// Returns where settings ask for more than the policy gives, or than the server does: it would never hold.
+pub fn beyond(policy: &Policy, settings: &ModuleSettings, memory_bytes: u64, cpu_ms: u64) -> Vec<Problem> {
+    let mut found = Problems::default();
+    let (allowed, caps) = (policy.egress(), policy.caps());
+    for (index, entry) in settings.egress.iter().flatten().enumerate() {
+        if !allowed.allow.iter().any(|allowed| allowed.covers(entry)) {
+            found.add(format!("/egress/{index}"), format!("`{entry}` is not allowed by the policy of the tenant"));
+        }
+    }
+    for (name, asked, most) in [
+        ("memory_bytes", settings.limits.memory_bytes, caps.memory_bytes.unwrap_or(u64::MAX).min(memory_bytes)),
+        ("cpu_ms", settings.limits.cpu_ms, caps.cpu_ms.unwrap_or(u64::MAX).min(cpu_ms)),
+    ] {
+        if let Some(asked) = asked.filter(|asked| *asked > most) {
+            found.add(format!("/limits/{name}"), format!("{asked} is more than the {most} that the tenant may use"));
+        }
+    }
+    found.unless_any(()).err().unwrap_or_default()
 }
 
 fn environment(top: &Fields<'_>, problems: &mut Problems) -> BTreeMap<String, String> {
@@ -79,14 +100,13 @@ mod tests {
     fn settings_are_read_or_each_wrong_field_is_named() {
         let good = json!({
             "environment": {"REGION": "eu", "_X1": ""}, "limits": {"cpu_ms": 5}, "egress": ["https://a"],
-            "record": ["orders.price"],
         });
         let settings = read_settings(&good).unwrap();
-        assert_eq!((settings.environment.len(), settings.limits.cpu_ms, settings.record.len()), (2, Some(5), 1));
+        assert_eq!((settings.environment.len(), settings.limits.cpu_ms), (2, Some(5)));
         assert_eq!(read_settings(&json!({})).unwrap(), ModuleSettings::default());
         let many: serde_json::Map<_, _> = (0..300).map(|at| (format!("V{at}"), json!(""))).collect();
         for (request, wrong) in [
-            (json!({"secrets": ["key"]}), &["/secrets"][..]),
+            (json!({"secrets": ["key"], "record": ["orders.price"]}), &["/secrets", "/record"][..]),
             (json!({"environment": []}), &["/environment"]),
             (
                 json!({"environment": {"1A": "", "A=B": "", "C": 1, "D": "\0"}}),
@@ -94,11 +114,27 @@ mod tests {
             ),
             (json!({"environment": many}), &["/environment"]),
             (json!({"environment": {"A": "x".repeat(70_000)}}), &["/environment"]),
-            (json!({"limits": {"cpu": 1}, "record": ["Not A Task"]}), &["/limits/cpu", "/record/0"]),
+            (json!({"limits": {"cpu": 1}, "egress": ["a"]}), &["/limits/cpu", "/egress/0"]),
         ] {
             let problems = read_settings(&request).unwrap_err();
             let places: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
             assert_eq!(places, wrong);
+        }
+    }
+
+    #[test]
+    fn a_module_asks_for_no_more_than_its_tenant_may_use() {
+        let mut policy = Policy::default();
+        policy.granted.egress = vec!["https://*.a.example".parse().unwrap()];
+        policy.granted.limits.memory_bytes = Some(32);
+        for (request, wrong) in [
+            (json!({"egress": ["https://x.a.example"], "limits": {"memory_bytes": 32, "cpu_ms": 10}}), &[][..]),
+            (json!({"egress": ["https://x.a.example", "https://b.example"]}), &["/egress/1"]),
+            (json!({"limits": {"memory_bytes": 33, "cpu_ms": 11}}), &["/limits/memory_bytes", "/limits/cpu_ms"]),
+        ] {
+            let problems = beyond(&policy, &read_settings(&request).unwrap(), 64, 10);
+            let places: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+            assert_eq!(places, wrong, "{request}");
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::{
         DeliveryId, Payload, SessionId, TenantId, Timestamp, WorkerId,
         execution::Target,
         id::UnitRef,
+        policy::{Policy, Share},
         row::{Note, ReadyRow},
     },
     sandbox::{Cancel, Progress},
@@ -91,6 +92,14 @@ pub(super) struct State {
     pub(super) sandboxed: HashMap<TenantId, BTreeMap<Place, usize>>,
     /// Whose turn it is at the sandbox.
     pub(super) turns: VecDeque<TenantId>,
+    /// How many units the first of them was given in its turn.
+    pub(super) given: u32,
+    /// How many slots each tenant has in use, of those that have any.
+    pub(super) in_slots: HashMap<TenantId, usize>,
+    /// The parts of tenants that were set.
+    pub(super) shares: HashMap<TenantId, Share>,
+    /// The part of every other tenant.
+    pub(super) usual_share: Share,
     pub(super) out: HashMap<UnitRef, Held>,
     /// When the time in the queue ends of what was given back: its row may not say so yet.
     pub(super) queued_until: HashMap<UnitRef, Timestamp>,
@@ -116,8 +125,14 @@ impl Dispatcher {
     /// `slots`: how many instances the sandbox runs at once. Nothing is handed out before [`Dispatcher::open`].
     pub(in crate::app) fn new(slots: usize) -> Self {
         let free_slots = (0..slots).rev().collect();
-        let state = State { free_slots, reporting_max: slots * 4 + 256, closed: true, ..State::default() };
+        let usual_share = Policy::default().share(slots);
+        let state = State { free_slots, usual_share, reporting_max: slots * 4 + 256, closed: true, ..State::default() };
         Self(Mutex::new(state))
+    }
+
+    /// Sets a tenant's part of the sandbox. What it has in hand beyond that runs on.
+    pub(in crate::app) fn set_share(&self, tenant: &TenantId, share: Share) {
+        self.lock().shares.insert(tenant.clone(), share);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::dispatcher::Taken;
 use crate::{
-    app::{Error, Inner, contracts, counters::count},
+    app::{Error, Inner, allowance::Allowance, contracts, counters::count},
     engine::{Answer, Command, Report},
     model::{Digest, Failure, Payload, Served, code, delivery::Usage, row::LogLine},
     sandbox,
@@ -73,6 +73,10 @@ impl Inner {
             Ok(module) => module,
             Err(failure) => return Some(Ended::failed(failure)),
         };
+        let Allowance { limits, grant } = match self.allowance(&row.unit.run.tenant, row.settings.as_ref()).await {
+            Ok(allowance) => allowance,
+            Err(failure) => return Some(Ended::failed(failure)),
+        };
         if let Some(last) = self.last_progress(row).await {
             taken.progress.report(last);
         }
@@ -87,8 +91,8 @@ impl Inner {
                 deadline: Some(taken.deadline),
             },
             input: taken.ready.input.clone(),
-            limits: self.sandbox.limits(),
-            grant: Arc::default(),
+            limits,
+            grant,
             wall: row.timeouts.attempt_ms,
             progress: taken.progress.clone(),
             cancel: taken.cancel.clone(),

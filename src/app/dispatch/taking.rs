@@ -1,6 +1,6 @@
 //! Taking: the one routine by which native workers and the sandbox get units.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     dispatcher::{Dispatcher, Held, Holder, State, Taken},
@@ -8,7 +8,7 @@ use super::{
     window::{Place, Ready},
 };
 use crate::{
-    model::{DeliveryId, SessionId, Timestamp, id::UnitRef, row::ReadyRow},
+    model::{DeliveryId, SessionId, TenantId, Timestamp, id::UnitRef, row::ReadyRow},
     sandbox::{Cancel, Progress},
 };
 
@@ -45,6 +45,7 @@ impl Dispatcher {
         let (class, unit) = state.next_sandboxed()?;
         let ready = state.take_ready(class, &unit)?;
         let slot = state.free_slots.pop()?;
+        *state.in_slots.entry(ready.row.unit.run.tenant.clone()).or_default() += 1;
         if ready.row.losses > 0 {
             state.suspect = Some(unit);
         }
@@ -72,6 +73,7 @@ impl Dispatcher {
     pub(in crate::app) fn free_slot(&self, taken: &Taken) {
         let mut state = self.lock();
         state.free_slots.push(taken.slot);
+        state.leave_slot(&taken.ready.row.unit.run.tenant);
         if state.suspect.as_ref() == Some(&taken.ready.row.unit) {
             state.suspect = None;
         }
@@ -105,28 +107,51 @@ impl State {
         best.map(|(_, class, unit)| (class, unit.clone()))
     }
 
-    /// The unit that the sandbox should take: of the tenant whose turn it is, the one that stands first. A unit that
-    /// carries a loss waits while another such unit is in hand.
+    /// The unit that the sandbox should take: of the tenant whose turn it is, the one that stands first. A turn is as many
+    /// units as the tenant weighs; one that has all its slots in use has none. A unit that carries a loss waits while
+    /// another such unit is in hand.
     pub(super) fn next_sandboxed(&mut self) -> Option<(usize, UnitRef)> {
-        let suspect_out = self.suspect.is_some();
         for _ in 0..self.turns.len() {
             let tenant = self.turns.pop_front()?;
-            let Some(line) = self.sandboxed.get(&tenant) else { continue };
-            if line.is_empty() {
+            if self.sandboxed.get(&tenant).is_none_or(BTreeMap::is_empty) {
                 self.sandboxed.remove(&tenant);
+                self.given = 0;
                 continue;
             }
-            let allowed = |(place, class): (&Place, &usize)| {
-                let ready = self.classes[*class].window.at(*place)?;
-                (ready.row.losses == 0 || !suspect_out).then(|| (*class, ready.row.unit.clone()))
-            };
-            let found = line.iter().find_map(allowed);
-            self.turns.push_back(tenant);
+            let share = self.shares.get(&tenant).copied().unwrap_or(self.usual_share);
+            let has_room = self.in_slots.get(&tenant).copied().unwrap_or_default() < share.instances;
+            let found = if has_room { self.first_sandboxed(&tenant) } else { None };
+            self.given += 1;
+            if found.is_some() && self.given < share.weight {
+                self.turns.push_front(tenant);
+            } else {
+                self.turns.push_back(tenant);
+                self.given = 0;
+            }
             if found.is_some() {
                 return found;
             }
         }
         None
+    }
+
+    fn first_sandboxed(&self, tenant: &TenantId) -> Option<(usize, UnitRef)> {
+        let suspect_out = self.suspect.is_some();
+        let allowed = |(place, class): (&Place, &usize)| {
+            let ready = self.classes[*class].window.at(*place)?;
+            (ready.row.losses == 0 || !suspect_out).then(|| (*class, ready.row.unit.clone()))
+        };
+        self.sandboxed.get(tenant)?.iter().find_map(allowed)
+    }
+
+    /// A tenant has a slot less in use.
+    fn leave_slot(&mut self, tenant: &TenantId) {
+        if let Some(held) = self.in_slots.get_mut(tenant) {
+            *held -= 1;
+            if *held == 0 {
+                self.in_slots.remove(tenant);
+            }
+        }
     }
 
     pub(super) fn hand_out(

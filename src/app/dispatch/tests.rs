@@ -25,6 +25,7 @@ fn row(execution: &str, target: Target) -> ReadyRow {
         queue: QueueName::default_queue(),
         target,
         module: (target == Target::Module).then(|| Digest::of(b"m")),
+        settings: None,
         node: None,
         priority: 5,
         timeouts: UnitTimeouts { attempt_ms: Millis(1_000), heartbeat_ms: None, queue_ms: None },

@@ -49,6 +49,8 @@ pub struct PolicyView {
 pub struct EffectiveView {
     /// Where modules may send requests.
     pub egress: Vec<String>,
+    /// Networks of private addresses that allowed names may resolve to.
+    pub private: Vec<String>,
     /// Linear memory of an attempt, in bytes.
     pub memory_bytes: u64,
     /// Processor time of an attempt.
@@ -61,6 +63,8 @@ pub struct EffectiveView {
     pub modules: u64,
     /// Bytes of modules.
     pub module_bytes: u64,
+    /// Whether a module of the tenant may do a task that is built in.
+    pub shadow_builtins: bool,
 }
 
 /// The settings of a module.

@@ -15,7 +15,7 @@ use crate::{
         Timestamp,
         event::UnitTimeouts,
         id::{DeliveryId, RunKey},
-        row::{Note, ReadyRow},
+        row::{Note, ReadyRow, SettingsRef},
     },
     store::{Error, NotePut, Noted, ReadyClass, ReadyItem, ReadyOrder, ReadyPage},
 };
@@ -23,8 +23,8 @@ use crate::{
 /// Puts a ready row over one of the same unit; it has no note.
 pub(super) const PUT: &str = "INSERT OR REPLACE INTO ready (tenant, execution, run, unit, class, attempt, workflow, \
         workflow_version, module, priority, attempt_ms, heartbeat_ms, queue_ms, ready_at, queue_ends_at, losses, \
-        redelivery, input_seq) \
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)";
+        redelivery, input_seq, settings_module, settings_revision) \
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
 
 /// Drops the ready row of a unit.
 pub(super) const DROP: &str = "DELETE FROM ready WHERE tenant = ?1 AND execution = ?2 AND run = ?3 AND unit = ?4";
@@ -32,12 +32,13 @@ pub(super) const DROP: &str = "DELETE FROM ready WHERE tenant = ?1 AND execution
 /// The columns that [`read`] reads.
 const COLUMNS: &str = "r.tenant, r.execution, r.run, r.unit, r.attempt, r.workflow, r.workflow_version, c.task, \
     c.contract, c.queue, c.target, r.module, c.node, r.priority, r.attempt_ms, r.heartbeat_ms, r.queue_ms, r.ready_at, \
-    r.losses, r.redelivery, r.input_seq, r.note_delivery, r.note_worker, r.note_session, r.note_handed_at";
+    r.losses, r.redelivery, r.input_seq, r.settings_module, r.settings_revision, r.note_delivery, r.note_worker, \
+    r.note_session, r.note_handed_at";
 
 type RowAndNote = (ReadyRow, Option<Note>);
 
 fn read(columns: &mut Columns<'_>) -> Result<RowAndNote, Error> {
-    let row = ReadyRow {
+    let mut row = ReadyRow {
         unit: columns.unit()?,
         attempt: columns.number()?,
         workflow: columns.id()?,
@@ -47,6 +48,7 @@ fn read(columns: &mut Columns<'_>) -> Result<RowAndNote, Error> {
         queue: columns.id()?,
         target: columns.word(classes::target)?,
         module: columns.id_or_none()?,
+        settings: None,
         node: columns.id_or_empty()?,
         priority: columns.number()?,
         timeouts: UnitTimeouts {
@@ -59,6 +61,10 @@ fn read(columns: &mut Columns<'_>) -> Result<RowAndNote, Error> {
         redelivery: columns.flag()?,
         input_seq: columns.number()?,
     };
+    let settings = (columns.id_or_none()?, columns.number_or_none()?);
+    if let (Some(module), Some(revision)) = settings {
+        row.settings = Some(SettingsRef { module, revision });
+    }
     Ok((row, read_note(columns)?))
 }
 
@@ -94,6 +100,8 @@ pub(super) fn put(statement: &mut Statement<'_>, run: &RunKey, class: i64, row: 
         row.losses,
         row.redelivery,
         signed(row.input_seq),
+        row.settings.as_ref().map(|settings| settings.module.as_str()),
+        row.settings.as_ref().map(|settings| signed(settings.revision)),
     ])?;
     Ok(())
 }

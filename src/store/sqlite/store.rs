@@ -21,10 +21,7 @@ use crate::{
     model::{
         Alias, Digest, ExecutionId, ModuleName, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
         id::RunKey,
-        row::{
-            AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, PolicyRow, Projection, SettingsRow, UploadRow,
-            WorkflowRow,
-        },
+        row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, SettingsRow, UploadRow, WorkflowRow},
     },
     store::{self, Batch, Committed, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, Stats},
 };
@@ -233,13 +230,13 @@ impl store::Store for Store {
         self.read(move |connection| modules::count(connection, &tenant)).await
     }
 
-    async fn find_policy(&self, tenant: &TenantId) -> Result<Option<PolicyRow>, Error> {
-        let tenant = tenant.clone();
-        self.read(move |connection| tenants::find_policy(connection, &tenant)).await
-    }
-
-    async fn list_settings(&self, tenant: &TenantId) -> Result<Vec<SettingsRow>, Error> {
-        let tenant = tenant.clone();
-        self.read(move |connection| tenants::settings(connection, Some(&tenant))).await
+    async fn find_settings(
+        &self,
+        tenant: &TenantId,
+        module: &ModuleName,
+        revision: u64,
+    ) -> Result<Option<SettingsRow>, Error> {
+        let (tenant, module) = (tenant.clone(), module.clone());
+        self.read(move |connection| tenants::find_settings(connection, &tenant, &module, revision)).await
     }
 }

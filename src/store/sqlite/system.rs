@@ -79,7 +79,7 @@ impl System for Store {
     }
 
     async fn settings(&self) -> Result<Vec<SettingsRow>, Error> {
-        self.read(|connection| tenants::settings(connection, None)).await
+        self.read(|connection| tenants::settings(connection)).await
     }
 
     async fn tenants(&self) -> Result<Vec<TenantId>, Error> {

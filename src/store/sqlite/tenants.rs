@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     model::{
-        TenantId, Timestamp,
+        ModuleName, TenantId, Timestamp,
         row::{PolicyRow, SettingsRow, TenantRow},
     },
     store::{Batch, Error},
@@ -59,12 +59,6 @@ pub(super) fn list(
     })
 }
 
-/// Returns the policy of a tenant.
-pub(super) fn find_policy(connection: &Connection, tenant: &TenantId) -> Result<Option<PolicyRow>, Error> {
-    let select = format!("SELECT {POLICY} FROM policies WHERE tenant = ?1");
-    read_first(connection, &select, [tenant.as_str()], policy)
-}
-
 /// Returns every policy.
 pub(super) fn policies(connection: &Connection) -> Result<Vec<PolicyRow>, Error> {
     read_rows(connection, &format!("SELECT {POLICY} FROM policies ORDER BY tenant"), [], usize::MAX, policy)
@@ -79,20 +73,33 @@ fn policy(columns: &mut Columns<'_>) -> Result<PolicyRow, Error> {
     })
 }
 
-/// Returns the newest settings of each module, of one tenant or of all.
-pub(super) fn settings(connection: &Connection, tenant: Option<&TenantId>) -> Result<Vec<SettingsRow>, Error> {
+/// Returns one revision of the settings of a module.
+pub(super) fn find_settings(
+    connection: &Connection,
+    tenant: &TenantId,
+    module: &ModuleName,
+    revision: u64,
+) -> Result<Option<SettingsRow>, Error> {
+    let select = format!("SELECT {SETTINGS} FROM module_settings WHERE tenant = ?1 AND module = ?2 AND revision = ?3");
+    read_first(connection, &select, params![tenant.as_str(), module.as_str(), signed(revision)], read_settings)
+}
+
+/// Returns the newest settings of every module that has any.
+pub(super) fn settings(connection: &Connection) -> Result<Vec<SettingsRow>, Error> {
     let select = format!(
-        "SELECT {SETTINGS} FROM module_settings s WHERE (?1 IS NULL OR tenant = ?1) AND revision = \
+        "SELECT {SETTINGS} FROM module_settings s WHERE revision = \
             (SELECT max(n.revision) FROM module_settings n WHERE n.tenant = s.tenant AND n.module = s.module) \
          ORDER BY tenant, module"
     );
-    read_rows(connection, &select, [tenant.map(TenantId::as_str)], usize::MAX, |columns| {
-        Ok(SettingsRow {
-            tenant: columns.id()?,
-            module: columns.id()?,
-            revision: columns.number()?,
-            settings: serde_json::from_slice(columns.bytes()?).map_err(unreadable)?,
-            set_at: columns.time()?,
-        })
+    read_rows(connection, &select, [], usize::MAX, read_settings)
+}
+
+fn read_settings(columns: &mut Columns<'_>) -> Result<SettingsRow, Error> {
+    Ok(SettingsRow {
+        tenant: columns.id()?,
+        module: columns.id()?,
+        revision: columns.number()?,
+        settings: serde_json::from_slice(columns.bytes()?).map_err(unreadable)?,
+        set_at: columns.time()?,
     })
 }

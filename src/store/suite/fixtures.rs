@@ -105,7 +105,7 @@ pub(in crate::store) fn complete(change: &Change) -> Change {
 
 /// Returns the event that schedules a unit with this input.
 pub(in crate::store) fn scheduled(unit: &str, input: &str) -> Event {
-    let pin = ModulePin { name: None, alias: None, digest: id(&sha256_hex(b"module")) };
+    let pin = ModulePin { name: None, alias: None, digest: id(&sha256_hex(b"module")), settings: 0 };
     StepScheduled {
         unit: id(unit),
         attempt: 1,
@@ -139,6 +139,7 @@ pub(in crate::store) fn ready(run: &RunKey, name: &str, input_seq: u64) -> Ready
         queue: id("default"),
         target: Target::Module,
         module: Some(id(&sha256_hex(b"module"))),
+        settings: None,
         node: None,
         priority: 5,
         timeouts: timeouts(),

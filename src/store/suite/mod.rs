@@ -85,5 +85,5 @@ suite! {
     tenants:
         a_tenant_is_made_once_and_listed,
         a_policy_replaces_the_one_before,
-        the_newest_settings_of_a_module_count;
+        every_revision_of_settings_is_kept_and_the_newest_counts;
 }

@@ -6,7 +6,7 @@ use crate::{
         Millis, Status, Timestamp,
         event::CancelRequested,
         execution::Target,
-        row::{Note, ReadyRow, Waiting},
+        row::{Note, ReadyRow, SettingsRef, Waiting},
     },
     store::{Batch, NotePut, Noted, ReadyClass, ReadyOrder, System},
 };
@@ -78,7 +78,11 @@ pub(super) async fn ready_classes_are_told_apart(store: &dyn System) {
         base.clone(),
         ReadyRow { queue: id("slow"), ..named("queue") },
         ReadyRow { target: Target::Worker, module: None, ..named("target") },
-        ReadyRow { task: id("orders.check"), ..named("task") },
+        ReadyRow {
+            task: id("orders.check"),
+            settings: Some(SettingsRef { module: id("m"), revision: 7 }),
+            ..named("task")
+        },
         ReadyRow { contract: Some(id("1.2")), ..named("contract") },
         ReadyRow { node: Some(id("gpu")), ..named("node") },
         named("base2"),

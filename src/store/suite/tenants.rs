@@ -40,11 +40,10 @@ fn policy(name: &str, revision: u64, memory_bytes: u64) -> PolicyRow {
 }
 
 pub(super) async fn a_policy_replaces_the_one_before(store: &dyn System) {
-    assert_eq!(store.find_policy(&tenant()).await.unwrap(), None);
+    assert_eq!(store.policies().await.unwrap(), []);
     let (first, second, other) = (policy("default", 1, 10), policy("default", 2, u64::MAX), policy("other", 1, 3));
     store.commit(Batch { policies: vec![first, other.clone()], ..Batch::default() }).await.unwrap();
     store.commit(Batch { policies: vec![second.clone()], ..Batch::default() }).await.unwrap();
-    assert_eq!(store.find_policy(&tenant()).await.unwrap(), Some(second.clone()));
     assert_eq!(store.policies().await.unwrap(), [second, other]);
 }
 
@@ -54,14 +53,18 @@ fn settings(owner: &str, module: &str, revision: u64) -> SettingsRow {
     SettingsRow { tenant: id(owner), module: id(module), revision, settings, set_at: Timestamp(7) }
 }
 
-pub(super) async fn the_newest_settings_of_a_module_count(store: &dyn System) {
+pub(super) async fn every_revision_of_settings_is_kept_and_the_newest_counts(store: &dyn System) {
     for row in [settings("default", "b", 1), settings("default", "a", 1), settings("default", "a", 2)] {
         store.commit(Batch { settings: vec![row], ..Batch::default() }).await.unwrap();
     }
     let other = settings("other", "a", 1);
     store.commit(Batch { settings: vec![other.clone()], ..Batch::default() }).await.unwrap();
-    let own = [settings("default", "a", 2), settings("default", "b", 1)];
-    assert_eq!(store.list_settings(&tenant()).await.unwrap(), own);
-    let [a, b] = own;
-    assert_eq!(store.settings().await.unwrap(), [a, b, other]);
+    let newest = [settings("default", "a", 2), settings("default", "b", 1), other];
+    assert_eq!(store.settings().await.unwrap(), newest);
+    for (owner, module, revision, there) in
+        [("default", "a", 1, true), ("default", "a", 2, true), ("default", "a", 3, false), ("other", "b", 1, false)]
+    {
+        let found = store.find_settings(&id(owner), &id(module), revision).await.unwrap();
+        assert_eq!(found, there.then(|| settings(owner, module, revision)), "{owner} {module} {revision}");
+    }
 }

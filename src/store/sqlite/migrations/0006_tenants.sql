@@ -26,3 +26,7 @@ CREATE TABLE module_settings (
     set_at   INTEGER NOT NULL,
     PRIMARY KEY (tenant, module, revision)
 ) STRICT;
+
+-- The settings that an attempt has, where any were set for its module.
+ALTER TABLE ready ADD COLUMN settings_module TEXT;
+ALTER TABLE ready ADD COLUMN settings_revision INTEGER;

@@ -1,0 +1,80 @@
+//! Operations on the settings of modules.
+
+use serde_json::Value;
+
+use super::{App, Error, ErrorCode, modules::not_found, policies::wrong, view::ModuleSettingsView};
+use crate::{
+    model::{ModuleName, ModuleSettings, TenantId, row::SettingsRow},
+    store::Batch,
+    tenancy::{Tenant, beyond, read_settings},
+};
+
+/// The most revisions of a module's settings. All are kept, because runs are pinned to them.
+const REVISIONS_MAX: u64 = 10_000;
+
+impl App {
+    /// Returns the newest settings of a module.
+    pub async fn find_module_settings(&self, tenant: &TenantId, name: &str) -> Result<ModuleSettingsView, Error> {
+        let name = ModuleName::new(name)?;
+        self.must_be_there(tenant, &name).await?;
+        let known = self.inner.directory.find(tenant);
+        let newest = known.and_then(|known| known.settings.get(&name).cloned());
+        Ok(match newest {
+            Some(row) => view(&name, row.revision, row.settings.clone()),
+            None => view(&name, 0, ModuleSettings::default()),
+        })
+    }
+
+    /// Sets the settings of a module: a new revision, which runs that use the module from then on are pinned to. The same
+    /// again is no change.
+    pub async fn set_module_settings(
+        &self,
+        tenant: &TenantId,
+        name: &str,
+        request: &Value,
+    ) -> Result<ModuleSettingsView, Error> {
+        let app = &self.inner;
+        let name = ModuleName::new(name)?;
+        let settings = read_settings(request).map_err(|problems| wrong("settings", &problems))?;
+        let _guard = app.registering.lock().await;
+        self.must_be_there(tenant, &name).await?;
+        let known = app.directory.find(tenant);
+        let before = known.as_ref().and_then(|known| known.settings.get(&name)).cloned();
+        let policy = known.as_deref().and_then(Tenant::policy).cloned().unwrap_or_default();
+        let problems = beyond(&policy, &settings, app.sandbox.limits().memory_bytes as u64, app.sandbox.limits().cpu.0);
+        if !problems.is_empty() {
+            return Err(wrong("settings", &problems));
+        }
+        let revision = before.as_ref().map_or(0, |row| row.revision);
+        if before.map_or_else(|| settings == ModuleSettings::default(), |row| row.settings == settings) {
+            return Ok(view(&name, revision, settings));
+        }
+        if revision >= REVISIONS_MAX {
+            let message = format!("the settings of `{name}` were changed {REVISIONS_MAX} times, which is the most");
+            return Err(Error::new(ErrorCode::ResourceExhausted, message));
+        }
+        let row = SettingsRow {
+            tenant: tenant.clone(),
+            module: name.clone(),
+            revision: revision + 1,
+            settings,
+            set_at: app.clock.now(),
+        };
+        app.writer.write(Batch { settings: vec![row.clone()], ..Batch::default() }).await?;
+        app.directory.set_settings(row.clone());
+        app.refresh_facts(tenant).await?;
+        tracing::info!(module = %name, revision = row.revision, "settings of a module were set");
+        Ok(view(&name, row.revision, row.settings))
+    }
+
+    async fn must_be_there(&self, tenant: &TenantId, name: &ModuleName) -> Result<(), Error> {
+        match self.inner.store.list_modules(tenant, Some(name), None, 1).await?.is_empty() {
+            true => Err(not_found(name, None)),
+            false => Ok(()),
+        }
+    }
+}
+
+fn view(name: &ModuleName, revision: u64, settings: ModuleSettings) -> ModuleSettingsView {
+    ModuleSettingsView { name: name.to_string(), revision, settings }
+}
