@@ -38,6 +38,7 @@ pub(super) enum Command {
     Rollback(module_alias::Rollback),
     Diff(module_alias::Diff),
     Rm(module_alias::Remove),
+    Settings(Settings),
 }
 
 /// Uploads modules; each becomes the live one of its name
@@ -50,6 +51,24 @@ pub(super) struct Push {
     /// The name of the module; without it the file's, less `.wasm`
     #[arg(long)]
     name: Option<String>,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Shows the settings of a module, or sets them
+///
+/// `environment` is what its attempts are told, `limits` and `egress` are what they may use and reach of what the tenant
+/// may. What is not given is set to nothing. Executions that use the module already keep the settings that they have.
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Example: sandkeep module settings orders --set '{"environment": {"REGION": "eu"}}'"#)]
+pub(super) struct Settings {
+    /// The module
+    name: String,
+    /// What to set: JSON, @FILE or @- for standard input
+    #[arg(long, value_name = "JSON")]
+    set: Option<String>,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
@@ -112,6 +131,7 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
         Command::Run(args) => module_local::run(*args).await,
         Command::Push(args) => push(args).await,
         Command::Alias(args) => module_alias::alias(args).await,
+        Command::Settings(args) => settings(args).await,
         Command::Rollback(args) => module_alias::rollback(args).await,
         Command::Diff(args) => module_alias::diff(args).await,
         Command::Rm(args) => module_alias::remove(args).await,
@@ -119,6 +139,16 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
             listing.show(&To::path(&["modules"]), "modules", &HEADINGS, Module::cells).await
         }
     }
+}
+
+async fn settings(args: Settings) -> Result<(), Error> {
+    let client = args.server.client()?;
+    let to = To::path(&["modules", &args.name, "settings"]);
+    let answer = match args.set {
+        Some(set) => client.put(&to, input::payload(&set)?.as_str().to_owned()).await?,
+        None => client.get(&to).await?,
+    };
+    args.output.json(&answer)
 }
 
 async fn push(args: Push) -> Result<(), Error> {

@@ -10,6 +10,7 @@ use crate::{
 use super::{
     Error,
     client::{Body, Server, To},
+    input,
     listing::Listing,
     output::{Output, Table},
 };
@@ -19,6 +20,7 @@ pub(super) enum Command {
     Create(Create),
     List(List),
     Show(Show),
+    Policy(Policy),
 }
 
 /// Makes a tenant; the same again is no error
@@ -56,6 +58,25 @@ pub(super) struct Show {
     output: Output,
 }
 
+/// Shows what a tenant may use and reach, or sets it
+///
+/// A half that is not given stays: `granted` is the operator's, `own` is the owner's and only ever narrower.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = r#"Example: sandkeep tenant policy acme --set '{"granted": {"egress": ["https://api.example.com"]}}'"#
+)]
+pub(super) struct Policy {
+    /// The tenant
+    name: String,
+    /// What to set: JSON, @FILE or @- for standard input
+    #[arg(long, value_name = "JSON")]
+    set: Option<String>,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    output: Output,
+}
+
 const HEADINGS: [&str; 3] = ["TENANT", "CREATED", "DISPLAY NAME"];
 
 fn cells(tenant: &TenantView) -> Vec<String> {
@@ -72,7 +93,18 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
             let answer = client.get(&To::path(&["tenants", &name])).await?;
             output.value(&answer, || Ok(table(&client.read(&answer)?)))
         }
+        Command::Policy(args) => policy(args).await,
     }
+}
+
+async fn policy(args: Policy) -> Result<(), Error> {
+    let client = args.server.client()?;
+    let to = To::path(&["tenants", &args.name, "policy"]);
+    let answer = match args.set {
+        Some(set) => client.put(&to, input::payload(&set)?.as_str().to_owned()).await?,
+        None => client.get(&to).await?,
+    };
+    args.output.json(&answer)
 }
 
 async fn create(args: Create) -> Result<(), Error> {

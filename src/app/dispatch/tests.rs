@@ -9,6 +9,7 @@ use crate::model::{
     event::UnitTimeouts,
     execution::Target,
     id::{RunKey, UnitRef},
+    policy::Share,
     row::ReadyRow,
 };
 use crate::store::{ReadyItem, ReadyOrder, ReadyPage};
@@ -56,7 +57,8 @@ fn session(id: &str) -> Session {
 }
 
 fn dispatcher(sessions: impl IntoIterator<Item = Session>) -> Dispatcher {
-    let dispatcher = Dispatcher::new(2);
+    // Half of these slots, two, are a tenant's.
+    let dispatcher = Dispatcher::new(4);
     dispatcher.open();
     for session in sessions {
         dispatcher.register(session);
@@ -145,6 +147,53 @@ fn a_unit_that_carries_a_loss_runs_beside_no_other_such() {
     assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "the first suspect is in hand");
     dispatcher.free_slot(&first);
     assert_eq!(name(&dispatcher.take_for_sandbox(Timestamp(0)).unwrap()), "second");
+}
+
+/// Offers units of these tenants to a sandbox of `slots`, takes as many as it gives, and returns whose they are.
+fn taken_of(slots: usize, shares: &[(&str, Share)], offered: &[(&str, usize)]) -> Vec<String> {
+    let dispatcher = Dispatcher::new(slots);
+    dispatcher.open();
+    for (tenant, share) in shares {
+        dispatcher.set_share(&TenantId::new(*tenant).unwrap(), *share);
+    }
+    for (tenant, count) in offered {
+        for number in 0..*count {
+            let mut row = row(&format!("e-{number}"), Target::Module);
+            row.unit.run.tenant = TenantId::new(*tenant).unwrap();
+            offer(&dispatcher, row);
+        }
+    }
+    let taken = std::iter::from_fn(|| dispatcher.take_for_sandbox(Timestamp(0)));
+    taken.map(|taken| taken.ready.row.unit.run.tenant.to_string()).collect()
+}
+
+#[test]
+fn a_tenant_takes_turns_by_its_weight_up_to_its_part_of_the_slots() {
+    let share = |instances, weight| Share { instances, weight };
+    for (slots, shares, offered, taken) in [
+        (1, &[][..], &[("a", 3)][..], &["a"][..]),
+        (4, &[], &[("a", 9)], &["a", "a"]),
+        (4, &[], &[("a", 9), ("b", 9)], &["a", "b", "a", "b"]),
+        (4, &[], &[("a", 9), ("b", 1), ("c", 9)], &["a", "b", "c", "a"]),
+        (4, &[("a", share(4, 1))], &[("a", 9)], &["a", "a", "a", "a"]),
+        (4, &[("a", share(1, 1))], &[("a", 9), ("b", 9)], &["a", "b", "b"]),
+        (6, &[("a", share(6, 2))], &[("a", 9), ("b", 9)], &["a", "a", "b", "a", "a", "b"]),
+        (6, &[("a", share(6, 3))], &[("a", 4), ("b", 9)], &["a", "a", "a", "b", "a", "b"]),
+    ] {
+        assert_eq!(taken_of(slots, shares, offered), taken, "{slots} {shares:?} {offered:?}");
+    }
+}
+
+#[test]
+fn a_slot_that_is_given_back_is_its_tenants_again() {
+    let dispatcher = Dispatcher::new(2);
+    dispatcher.open();
+    offer(&dispatcher, row("first", Target::Module));
+    offer(&dispatcher, row("second", Target::Module));
+    let first = dispatcher.take_for_sandbox(Timestamp(0)).unwrap();
+    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "half of two");
+    dispatcher.free_slot(&first);
+    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_some());
 }
 
 #[test]

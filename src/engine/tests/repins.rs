@@ -144,3 +144,26 @@ fn a_split_gives_each_execution_one_digest_for_good() {
     }
     assert!((80..160).contains(&counts[0]), "about 30 of 100: {counts:?}");
 }
+
+#[test]
+fn a_run_keeps_the_settings_that_it_first_used_until_it_is_repinned() {
+    let module = ModuleName::new("m").unwrap();
+    let mut bench = chain();
+    let settings = |bench: &Bench, key: &str| bench.unit(key).more().unwrap().module.clone().unwrap().settings;
+    assert_eq!(settings(&bench, "a"), 0, "none were set");
+    bench.facts.settings.insert(module.clone(), 4);
+    bench.fail("a", "BUSY", true);
+    bench.advance(60_000);
+    bench.timer("retry:2:a").unwrap();
+    assert_eq!(settings(&bench, "a"), 0, "what is tried again keeps them");
+    assert_eq!(bench.repin(RepinTo::Digest(digest(1))), Ok(true), "the digest stays, the settings move");
+    assert_eq!(bench.repin(RepinTo::Digest(digest(1))), Ok(false));
+    bench.succeed("a");
+    assert_eq!(settings(&bench, "b"), 4);
+    bench.facts.settings.insert(module, 5);
+    bench.fail("b", "BUSY", true);
+    bench.advance(60_000);
+    bench.timer("retry:2:b").unwrap();
+    assert_eq!(settings(&bench, "b"), 4);
+    bench.check_fold();
+}

@@ -29,7 +29,7 @@ const REALLOC: &str = "(local $at i32)
 
 impl Guest {
     /// A guest whose `run` is `body`.
-    pub(super) fn new(body: &str) -> Self {
+    pub(crate) fn new(body: &str) -> Self {
         Self {
             run: body.to_owned(),
             definitions: String::new(),
@@ -87,7 +87,7 @@ impl Guest {
         self
     }
 
-    pub(super) fn data(self, at: usize, text: &str) -> Self {
+    pub(crate) fn data(self, at: usize, text: &str) -> Self {
         let bytes: String = text.bytes().map(|byte| format!("\\{byte:02x}")).collect();
         self.define(&format!("(data (i32.const {at}) \"{bytes}\")"))
     }

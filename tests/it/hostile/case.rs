@@ -87,7 +87,7 @@ impl Case {
 }
 
 /// Gives the only task of `guest` the name `task`, so that modules side by side describe different ones.
-pub(super) fn named(guest: Guest, task: &str) -> Guest {
+pub(crate) fn named(guest: Guest, task: &str) -> Guest {
     let length = char::from(u8::try_from(task.len()).expect("names of tasks in tests are short"));
     guest.data(1536, task).data(1040, &format!("\0\u{6}\0\0{length}\0\0\0"))
 }

@@ -10,7 +10,7 @@ mod cpu;
 mod document;
 #[path = "../../../src/sandbox/tests/guest.rs"]
 #[allow(dead_code, reason = "it is shared with the sandbox's own tests, and not all of it is used here")]
-mod guest;
+pub(crate) mod guest;
 mod handles;
 mod harness;
 mod lifecycle;
@@ -23,6 +23,8 @@ mod transport;
 mod upload;
 mod values;
 mod wasi;
+
+pub(crate) use case::named;
 
 use case::Case;
 use guest::Guest;

@@ -104,10 +104,9 @@ impl Picture {
         let written = match self.kind {
             Kind::Png => self.pixels.write_to(&mut file, ImageFormat::Png),
             // A JPEG has eight bits a channel and no transparency.
-            Kind::Jpeg => self
-                .pixels
-                .to_rgb8()
-                .write_with_encoder(JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY)),
+            Kind::Jpeg => {
+                self.pixels.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY))
+            }
         };
         written.map_err(|error| refusal(&error))?;
         Ok(file.into_inner())
