@@ -9,6 +9,7 @@ mod cli;
 mod commits;
 mod compile;
 mod docs;
+mod egress;
 mod examples;
 mod full;
 mod hostile;

@@ -34,6 +34,7 @@
 //!
 //! - [`TaskError`]: why an attempt failed, and whether another may succeed.
 //! - [`attempt`], [`log`], [`secrets`]: what the host offers to a running task.
+//! - `http`, with the feature `http`: requests to where the tenant's policy lets the module go.
 //! - [`Task`], [`run`]: the table that [`tasks!`] makes, to call a task by name outside a module.
 //!
 //! The bindings to the host are compiled for `wasm32` only. Elsewhere the same functions run natively, in a test or in
@@ -51,6 +52,8 @@ pub mod guest;
 #[cfg(any(all(target_arch = "wasm32", feature = "heap"), test))]
 mod heap;
 mod host;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod log;
 mod macros;
 pub mod secrets;
