@@ -56,9 +56,13 @@ async fn server() -> Server {
 
 /// Lets a tenant's modules reach an origin of this machine.
 async fn open(client: &Client, tenant: &str, origin: &str) {
-    set(client, &format!("/v1/tenants/{tenant}/policy"), json!({
-        "granted": { "egress": [origin], "private": ["127.0.0.0/8"] }
-    }))
+    set(
+        client,
+        &format!("/v1/tenants/{tenant}/policy"),
+        json!({
+            "granted": { "egress": [origin], "private": ["127.0.0.0/8"] }
+        }),
+    )
     .await;
 }
 
@@ -102,13 +106,15 @@ async fn requests_go_where_the_policy_lets_them_and_nowhere_else() {
     let output = &state["output"];
     assert_eq!((&output["status"], &output["json"]["query"]), (&json!(200), &json!("q=1")), "{state}");
     assert_eq!(output["headers"]["etag"], "\"7\"");
-    let post = json!({ "url": format!("{origin}/json"), "method": "POST", "json": { "n": 1 }, "headers": { "x-key": "k" } });
+    let post =
+        json!({ "url": format!("{origin}/json"), "method": "POST", "json": { "n": 1 }, "headers": { "x-key": "k" } });
     let state = call(&a, "post", "http.request", 1, post).await;
     let told = json!({ "method": "POST", "query": null, "body": "{\"n\":1}", "key": "k" });
     assert_eq!(state["output"]["json"], told, "{state}");
     let state = call(&a, "moved", "http.request", 1, json!({ "url": format!("{origin}/moved") })).await;
     check_failed(&state, "HTTP_STATUS", "302");
-    let state = call(&a, "expected", "http.request", 1, json!({ "url": format!("{origin}/moved"), "expect": [302] })).await;
+    let state =
+        call(&a, "expected", "http.request", 1, json!({ "url": format!("{origin}/moved"), "expect": [302] })).await;
     assert_eq!(state["output"]["headers"]["location"], "/json", "a redirect comes back, and is not followed: {state}");
     let before = asked.load(Ordering::SeqCst);
     check_failed(&call(&b, "neighbour", "http.request", 1, get.clone()).await, "EGRESS_DENIED", &origin);
