@@ -29,7 +29,7 @@ impl App {
         key: &ServerKey,
         settings: Settings,
     ) -> Result<Self, Error> {
-        let builtin = sandbox.inspect(&TenantId::default_tenant(), settings.builtin.clone()).await;
+        let builtin = sandbox.inspect_own(&TenantId::default_tenant(), settings.builtin.clone()).await;
         let builtin =
             builtin.map_err(|rejected| Error::internal(format!("the built-in component is not good: {rejected}")))?;
         let builtin = Builtin { digest: builtin.module.digest().clone(), tasks: builtin.tasks.into() };

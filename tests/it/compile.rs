@@ -66,6 +66,17 @@ async fn an_artefact_that_was_edited_is_made_again() {
     assert_eq!(client.metric("sandkeep_modules_compiled_total").await, 2, "C067");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_limits_of_compiling_do_not_keep_the_server_from_starting() {
+    let least = [("SANDBOX__COMPILE_CPU_MS", "1"), ("SANDBOX__COMPILE_WALL_MS", "1")];
+    let server = Server::with(&least).await;
+    let client = server.client();
+    let echo = workflow("echo", json!([{ "id": "a", "task": "core.echo", "input": 1 }]));
+    assert_eq!(client.run(&echo, "e-1", json!({})).await["status"], "COMPLETED");
+    let (status, answer) = upload(&client, "hello", guest("hello")).await;
+    assert_eq!((status, &answer["error"]["code"]), (422, &json!("MODULE_REJECTED")), "{answer}");
+}
+
 /// A component that is valid and whose one function, of many blocks that all use many values, is much work to compile.
 fn bomb(blocks: usize, locals: usize) -> Vec<u8> {
     let mut body = String::new();

@@ -16,7 +16,7 @@ mod shelf;
 use std::{
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -91,6 +91,8 @@ pub(super) struct Compiler {
     fallback: Plan,
     config: CompileConfig,
     permits: Permits,
+    /// The server's own component.
+    own: OnceLock<Digest>,
     shelf: Option<Arc<Shelf>>,
     compiled: AtomicU64,
     found: AtomicU64,
@@ -113,6 +115,7 @@ impl Compiler {
             full: engine::plan(config, layout, Tier::Full),
             fallback: engine::plan(config, layout, Tier::Fallback),
             permits: Permits::new(compile.at_once),
+            own: OnceLock::new(),
             config: compile,
             shelf: shelf.map(Arc::new),
             compiled: AtomicU64::new(0),
@@ -137,6 +140,12 @@ impl Compiler {
         let found = found.await.ok().flatten();
         self.found.fetch_add(u64::from(found.is_some()), Ordering::Relaxed);
         found
+    }
+
+    /// Notes which component is the server's own, the first time. Limits are for strangers: tightened ones must not keep
+    /// the server from what it brings along.
+    pub(super) fn trust(&self, digest: Digest) {
+        self.own.get_or_init(|| digest);
     }
 
     /// Returns how many components were compiled, and how many were found compiled, since the start.
@@ -174,13 +183,26 @@ impl Compiler {
             let compiled = tokio::task::spawn_blocking(move || process::compile(&engine, &bytes));
             return compiled.await.map_err(|_| Rejected::Internal)?.map_err(|problem| Rejected::Compile { problem });
         };
-        match child::compile(program, &self.config, self.full, &bytes).await {
+        let config = self.config_for(digest);
+        match child::compile(program, &config, self.full, &bytes).await {
             Err(child::Failed::Budget(what)) => {
                 tracing::info!(%digest, what, "a component took too much to compile and is tried without optimisation");
             }
             other => return other.map_err(Rejected::from),
         }
-        child::compile(program, &self.config, self.fallback, &bytes).await.map_err(Rejected::from)
+        child::compile(program, &config, self.fallback, &bytes).await.map_err(Rejected::from)
+    }
+
+    /// Returns the limits under which a component is compiled: of the server's own, no tighter than the usual ones.
+    fn config_for(&self, digest: &Digest) -> CompileConfig {
+        let mut config = self.config.clone();
+        if self.own.get() == Some(digest) {
+            let usual = CompileConfig::default();
+            config.memory_bytes = config.memory_bytes.max(usual.memory_bytes);
+            config.cpu = config.cpu.max(usual.cpu);
+            config.wall = config.wall.max(usual.wall);
+        }
+        config
     }
 
     /// Refuses what is to be compiled and what waits for it.

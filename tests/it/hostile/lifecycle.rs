@@ -69,7 +69,7 @@ async fn cancelled_while_running(client: &Client, id: &str, then: &str) -> Strin
     "CANCELLED".to_owned()
 }
 
-/// Fills all slots, and cancels one that waits behind them, then those.
+/// Fills all slots of the tenant, and cancels one that waits behind them, then those.
 async fn cancelled_in_the_queue(client: &Client) -> String {
     let task = push(client, "queue", reporting("")).await;
     client.register(&workflow("queue", &task, 1, 60_000)).await;
@@ -125,7 +125,8 @@ async fn next_version(client: &Client) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_in_mid_work_are_ends() {
-    let settings = [("SANDBOX__CPU_MS", "600000"), ("SANDBOX__MAX_CONCURRENT", "8")];
+    // Half of these slots, six, are the tenant's.
+    let settings = [("SANDBOX__CPU_MS", "600000"), ("SANDBOX__MAX_CONCURRENT", "12")];
     let mut harness = Harness::start("lifecycle", &settings).await;
     let client = harness.client.clone();
     let mut cases = cases().into_iter();

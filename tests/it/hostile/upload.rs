@@ -218,7 +218,7 @@ async fn uploads_that_are_no_modules_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn compile_bombs_end_in_time() {
-    let cpu_ms = scale(60_000, 15_000).to_string();
+    let cpu_ms = scale(60_000, 3_000).to_string();
     let mut harness = Harness::start("upload", &[("SANDBOX__COMPILE_CPU_MS", &cpu_ms)]).await;
     let client = harness.client.clone();
     for (case, (name, guest)) in own_cases().into_iter().zip(bombs()) {
