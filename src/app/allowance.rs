@@ -39,11 +39,10 @@ impl Inner {
 
     /// Returns a revision of settings: the newest from memory, an older one, which a run is pinned to, from the store.
     async fn settings_at(&self, tenant: &TenantId, named: &SettingsRef) -> Result<Arc<SettingsRow>, Failure> {
-        let newest = self.directory.find(tenant).and_then(|known| known.settings.get(&named.module).cloned());
-        if let Some(newest) = newest.filter(|row| row.revision == named.revision) {
+        let SettingsRef { module, revision } = named;
+        if let Some(newest) = self.directory.settings_of(tenant, module).filter(|row| row.revision == *revision) {
             return Ok(newest);
         }
-        let SettingsRef { module, revision } = named;
         match self.store.find_settings(tenant, module, *revision).await {
             Ok(Some(row)) => Ok(Arc::new(row)),
             Ok(None) => {

@@ -24,15 +24,6 @@ const WARNINGS_MAX: usize = 50;
 type Moved<'a> = (&'a ModuleName, &'a Alias);
 
 impl Inner {
-    /// Returns the digests that an alias names now.
-    pub(super) fn named_by(&self, tenant: &TenantId, module: &ModuleName, alias: &Alias) -> Vec<Digest> {
-        let facts = self.tenants.facts(tenant);
-        match facts.splits.get(&(module.clone(), alias.clone())) {
-            Some(split) => split.iter().map(|share| share.digest.clone()).collect(),
-            None => facts.modules.get(module).and_then(|aliases| aliases.get(alias)).into_iter().cloned().collect(),
-        }
-    }
-
     /// Returns the steps of registered workflows that a move of an alias breaks: a task is gone, its contract version is not
     /// served any more, or its input must have what it did not need before.
     pub(super) async fn broken_contracts(

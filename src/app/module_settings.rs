@@ -6,7 +6,7 @@ use super::{App, Error, ErrorCode, modules::not_found, policies::wrong, view::Mo
 use crate::{
     model::{ModuleName, ModuleSettings, TenantId, row::SettingsRow},
     store::Batch,
-    tenancy::{Tenant, beyond, read_settings},
+    tenancy::{beyond, read_settings},
 };
 
 /// The most revisions of a module's settings. All are kept, because runs are pinned to them.
@@ -17,9 +17,7 @@ impl App {
     pub async fn find_module_settings(&self, tenant: &TenantId, name: &str) -> Result<ModuleSettingsView, Error> {
         let name = ModuleName::new(name)?;
         self.must_be_there(tenant, &name).await?;
-        let known = self.inner.directory.find(tenant);
-        let newest = known.and_then(|known| known.settings.get(&name).cloned());
-        Ok(match newest {
+        Ok(match self.inner.directory.settings_of(tenant, &name) {
             Some(row) => view(&name, row.revision, row.settings.clone()),
             None => view(&name, 0, ModuleSettings::default()),
         })
@@ -38,10 +36,9 @@ impl App {
         let settings = read_settings(request).map_err(|problems| wrong("settings", &problems))?;
         let _guard = app.registering.lock().await;
         self.must_be_there(tenant, &name).await?;
-        let known = app.directory.find(tenant);
-        let before = known.as_ref().and_then(|known| known.settings.get(&name)).cloned();
-        let policy = known.as_deref().and_then(Tenant::policy).cloned().unwrap_or_default();
-        let problems = beyond(&policy, &settings, app.sandbox.limits().memory_bytes as u64, app.sandbox.limits().cpu.0);
+        let before = app.directory.settings_of(tenant, &name);
+        let limits = app.sandbox.limits();
+        let problems = beyond(&app.directory.policy_of(tenant), &settings, limits.memory_bytes as u64, limits.cpu.0);
         if !problems.is_empty() {
             return Err(wrong("settings", &problems));
         }

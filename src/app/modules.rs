@@ -72,7 +72,8 @@ impl App {
     pub(super) fn module_view(&self, tenant: &TenantId, row: ModuleRow) -> ModuleView {
         let facts = self.inner.tenants.facts(tenant);
         let aliases = facts.modules.get(&row.name).into_iter().flatten();
-        let aliases = aliases.map(|(alias, _)| alias).filter(|alias| facts.names(&row.name, alias, &row.digest));
+        let aliases =
+            aliases.map(|(alias, _)| alias).filter(|alias| facts.all_named(&row.name, alias).contains(&&row.digest));
         ModuleView {
             name: row.name.to_string(),
             digest: row.digest.to_string(),

@@ -25,7 +25,6 @@ use crate::{
     },
     sandbox::{Inspected, Rejected},
     store::{Batch, CHUNK_BYTES, ChunkPut, ModulePut},
-    tenancy::Tenant,
 };
 
 /// After how long an upload that is not done is answered with `compiling`.
@@ -284,7 +283,8 @@ impl Inner {
     /// Writes a batch, moves `live` to a module, and says which steps of workflows that breaks.
     async fn make_live(&self, key: &Key, row: ModuleRow, batch: Batch) -> Result<Live, Error> {
         let guard = self.registering.lock().await;
-        let before = self.named_by(&key.tenant, &key.name, &Alias::live());
+        let facts = self.tenants.facts(&key.tenant);
+        let before: Vec<_> = facts.all_named(&key.name, &Alias::live()).into_iter().cloned().collect();
         self.write_live(key, &row, &before, batch).await?;
         drop(guard);
         let moved = (&key.name, &Alias::live());
@@ -325,8 +325,7 @@ impl Inner {
 
     /// Checks that the tenant may keep one more module of this size.
     async fn has_quota(&self, key: &Key, size_bytes: usize) -> Result<(), Error> {
-        let known = self.directory.find(&key.tenant);
-        let policy = known.as_deref().and_then(Tenant::policy).cloned().unwrap_or_default();
+        let policy = self.directory.policy_of(&key.tenant);
         let (count, bytes) = self.store.count_modules(&key.tenant).await?;
         let message = if count >= policy.modules() {
             format!("the tenant keeps {count} digests of modules, which is the most it may")

@@ -33,6 +33,7 @@ mod progress;
 mod query;
 mod result;
 mod server;
+mod setting;
 mod settings;
 mod show;
 mod signal;

@@ -17,6 +17,7 @@ use super::{
     module_alias, module_local,
     output::Output,
     progress::Spinner,
+    setting::Setting,
     units,
 };
 
@@ -66,13 +67,8 @@ pub(super) struct Push {
 pub(super) struct Settings {
     /// The module
     name: String,
-    /// What to set: JSON, @FILE or @- for standard input
-    #[arg(long, value_name = "JSON")]
-    set: Option<String>,
     #[command(flatten)]
-    server: Server,
-    #[command(flatten)]
-    output: Output,
+    setting: Setting,
 }
 
 /// Lists the modules with their tasks
@@ -142,13 +138,7 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
 }
 
 async fn settings(args: Settings) -> Result<(), Error> {
-    let client = args.server.client()?;
-    let to = To::path(&["modules", &args.name, "settings"]);
-    let answer = match args.set {
-        Some(set) => client.put(&to, input::payload(&set)?.as_str().to_owned()).await?,
-        None => client.get(&to).await?,
-    };
-    args.output.json(&answer)
+    args.setting.show_or_set(&To::path(&["modules", &args.name, "settings"])).await
 }
 
 async fn push(args: Push) -> Result<(), Error> {

@@ -10,9 +10,9 @@ use crate::{
 use super::{
     Error,
     client::{Body, Server, To},
-    input,
     listing::Listing,
     output::{Output, Table},
+    setting::Setting,
 };
 
 #[derive(Debug, Subcommand)]
@@ -68,13 +68,8 @@ pub(super) struct Show {
 pub(super) struct Policy {
     /// The tenant
     name: String,
-    /// What to set: JSON, @FILE or @- for standard input
-    #[arg(long, value_name = "JSON")]
-    set: Option<String>,
     #[command(flatten)]
-    server: Server,
-    #[command(flatten)]
-    output: Output,
+    setting: Setting,
 }
 
 const HEADINGS: [&str; 3] = ["TENANT", "CREATED", "DISPLAY NAME"];
@@ -98,13 +93,7 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
 }
 
 async fn policy(args: Policy) -> Result<(), Error> {
-    let client = args.server.client()?;
-    let to = To::path(&["tenants", &args.name, "policy"]);
-    let answer = match args.set {
-        Some(set) => client.put(&to, input::payload(&set)?.as_str().to_owned()).await?,
-        None => client.get(&to).await?,
-    };
-    args.output.json(&answer)
+    args.setting.show_or_set(&To::path(&["tenants", &args.name, "policy"])).await
 }
 
 async fn create(args: Create) -> Result<(), Error> {

@@ -1,19 +1,14 @@
 //! What is said of a name that nobody reads: the nearest known one, or all of them.
 
-use crate::app::Error;
-
-/// Names closer than this, on a scale from 0 to 1, are worth a guess.
-const NEAR: f64 = 0.6;
+use crate::{app::Error, model::nearest};
 
 /// Returns the refusal of `name`, a `kind` of thing that is none of `known`.
 pub(super) fn unknown(kind: &str, name: &str, known: &[&str]) -> Error {
     let shown: String = name.chars().take(80).flat_map(char::escape_default).collect();
-    let near = |candidate: &str| strsim::normalized_damerau_levenshtein(&shown, candidate);
-    let nearest = known.iter().max_by(|one, other| near(one).total_cmp(&near(other)));
-    Error::invalid(match nearest {
-        None => format!("unknown {kind} `{shown}`; none is known here"),
-        Some(nearest) if near(nearest) >= NEAR => format!("unknown {kind} `{shown}`; did you mean `{nearest}`?"),
-        Some(_) => format!("unknown {kind} `{shown}`; known are `{}`", known.join("`, `")),
+    Error::invalid(match nearest(&shown, known) {
+        Some(nearest) => format!("unknown {kind} `{shown}`; did you mean `{nearest}`?"),
+        None if known.is_empty() => format!("unknown {kind} `{shown}`; none is known here"),
+        None => format!("unknown {kind} `{shown}`; known are `{}`", known.join("`, `")),
     })
 }
 

@@ -92,11 +92,11 @@ impl Facts {
         self.settings.get(module).copied().unwrap_or_default()
     }
 
-    /// Returns whether an alias names a digest, alone or among others.
-    pub fn names(&self, module: &ModuleName, alias: &Alias, digest: &Digest) -> bool {
+    /// Returns all that an alias names, one digest or several.
+    pub fn all_named(&self, module: &ModuleName, alias: &Alias) -> Vec<&Digest> {
         match self.splits.get(&(module.clone(), alias.clone())) {
-            Some(split) => split.iter().any(|share| share.digest == *digest),
-            None => self.modules.get(module).and_then(|aliases| aliases.get(alias)) == Some(digest),
+            Some(split) => split.iter().map(|share| &share.digest).collect(),
+            None => self.modules.get(module).and_then(|aliases| aliases.get(alias)).into_iter().collect(),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use crate::model::{Digest, Failure};
 
+use super::inert;
+
 /// A refusal of an upload, or of bytes that were to be loaded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rejected {
@@ -107,23 +109,12 @@ fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The most characters of what a component brings into a sentence.
-const TEXT_CHARS_MAX: usize = 8_192;
+/// The most bytes of what a component brings into a sentence.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
 
-/// A text that names of a component may be in, without their control characters and cut where it is very long.
+/// A text that names of a component may be in.
 fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len().min(TEXT_CHARS_MAX));
-    for (at, character) in text.chars().enumerate() {
-        if at == TEXT_CHARS_MAX {
-            plain.push('…');
-            break;
-        }
-        match character.is_control() {
-            true => plain.extend(character.escape_default()),
-            false => plain.push(character),
-        }
-    }
-    plain
+    inert::line(text.to_owned(), TEXT_BYTES_MAX)
 }
 
 #[cfg(test)]
@@ -135,6 +126,6 @@ mod tests {
         let problem = format!("name `a\u{1b}[2J\n{}`", "b".repeat(100_000));
         let sentence = Rejected::Invalid { problem }.to_string();
         assert!(sentence.starts_with("the component is not valid: name `a\\u{1b}[2J\\nbbb"), "{}", &sentence[..60]);
-        assert!(sentence.ends_with("bb…: build it again with a current toolchain"), "{} bytes", sentence.len());
+        assert!(sentence.ends_with("bb… (cut): build it again with a current toolchain"), "{} bytes", sentence.len());
     }
 }

@@ -35,11 +35,6 @@ impl Tenant {
     fn new(row: TenantRow) -> Self {
         Self { row, policy: None, settings: HashMap::new() }
     }
-
-    /// Returns its policy; none: it was never set.
-    pub fn policy(&self) -> Option<&Policy> {
-        self.policy.as_deref().map(|row| &row.policy)
-    }
 }
 
 impl Directory {
@@ -75,6 +70,16 @@ impl Directory {
     /// Returns what is known of a tenant.
     pub fn find(&self, tenant: &TenantId) -> Option<Arc<Tenant>> {
         self.reading().get(tenant).cloned()
+    }
+
+    /// Returns the policy of a tenant: where none was set, the one that every tenant begins with.
+    pub fn policy_of(&self, tenant: &TenantId) -> Policy {
+        self.find(tenant).and_then(|known| known.policy.as_ref().map(|row| row.policy.clone())).unwrap_or_default()
+    }
+
+    /// Returns the newest settings of a module; none: none were set.
+    pub fn settings_of(&self, tenant: &TenantId, module: &ModuleName) -> Option<Arc<SettingsRow>> {
+        self.find(tenant)?.settings.get(module).cloned()
     }
 
     /// Returns every tenant with what is known of it.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::model::code::cut;
+use crate::model::{code::cut, nearest};
 
 /// The most problems that are gathered.
 const PROBLEMS_MAX: usize = 100;
@@ -122,9 +122,8 @@ impl<'a> Fields<'a> {
 }
 
 fn unknown(key: &str, known: &[&str]) -> String {
-    let near = |candidate: &str| strsim::normalized_damerau_levenshtein(key, candidate);
-    match known.iter().max_by(|one, other| near(one).total_cmp(&near(other))) {
-        Some(nearest) if near(nearest) >= 0.6 => format!("unknown key; did you mean `{nearest}`?"),
-        _ => format!("unknown key; known are `{}`", known.join("`, `")),
+    match nearest(key, known) {
+        Some(nearest) => format!("unknown key; did you mean `{nearest}`?"),
+        None => format!("unknown key; known are `{}`", known.join("`, `")),
     }
 }

@@ -15,6 +15,9 @@ async fn another_tenant_finds_nothing() {
         let get = |tenant: &str| client.http().get(client.at(path)).header("x-sandkeep-tenant", tenant);
         assert_eq!(client.ask(get("acme")).await.verdict(), (404, "NOT_FOUND".to_owned()), "{path}");
         assert_eq!(client.ask(get("No Name")).await.verdict(), (400, "INVALID_REQUEST".to_owned()), "{path}");
+        assert_eq!(client.ask(get("")).await.verdict(), (400, "INVALID_REQUEST".to_owned()), "{path}");
+        let twice = get("default").header("x-sandkeep-tenant", "default");
+        assert_eq!(client.ask(twice).await.verdict(), (400, "INVALID_REQUEST".to_owned()), "{path}");
         assert_eq!(client.ask(get("default")).await.status, if path.ends_with("none") { 404 } else { 200 }, "{path}");
     }
     let start = client.http().post(client.at("/v1/executions")).header("x-sandkeep-tenant", "acme");
