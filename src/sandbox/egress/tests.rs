@@ -22,11 +22,8 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::*;
 use crate::{
-    model::{
-        EgressPolicy, ExecutionId, Millis, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion,
-        id::UnitRef, row::LogLine,
-    },
-    sandbox::{Grant, Info, Limits, journal::Journal},
+    model::{EgressPolicy, Millis, TenantId, row::LogLine},
+    sandbox::{Grant, Limits, journal::Journal, tests::info},
 };
 
 /// Answers from a list, one after the other; the last one stays.
@@ -65,7 +62,7 @@ impl Bench {
             private: private.iter().map(|text| text.parse().unwrap()).collect(),
         };
         let grant = Arc::new(Grant { egress: policy, ..Grant::default() });
-        let journal = Journal::new(Arc::new(|| crate::model::Timestamp(0)), &info(), 1 << 16);
+        let journal = Journal::new(Arc::new(|| crate::model::Timestamp(0)), &info("a"), 1 << 16);
         let outgoing = Outgoing::new(TenantId::new("a").unwrap(), limits, grant, Some(journal.clone()));
         Self { egress, outgoing, journal, names }
     }
@@ -80,21 +77,6 @@ impl Bench {
 
     fn logged(&self) -> Vec<LogLine> {
         self.journal.finish().0
-    }
-}
-
-fn info() -> Info {
-    Info {
-        unit: UnitRef {
-            run: RunKey { tenant: TenantId::new("a").unwrap(), execution: ExecutionId::new("e").unwrap(), run: 1 },
-            unit: UnitKey::new("step").unwrap(),
-        },
-        workflow: WorkflowName::new("w").unwrap(),
-        workflow_version: WorkflowVersion::new("1").unwrap(),
-        task: TaskName::new("test").unwrap(),
-        attempt: 1,
-        redelivery: false,
-        deadline: None,
     }
 }
 

@@ -200,3 +200,89 @@ impl Guest {
         )
     }
 }
+
+/// What lets a guest wait and print, as a part of a component.
+pub(super) const IO: &str = r#"
+  (import "wasi:io/error@0.2.3" (instance $io-error (export "error" (type (sub resource)))))
+  (alias export $io-error "error" (type $io-err))
+  (import "wasi:io/poll@0.2.3" (instance $poll
+    (export "pollable" (type $pollable (sub resource)))
+    (export "[method]pollable.block" (func (param "self" (borrow $pollable))))
+    (export "poll" (func (param "in" (list (borrow $pollable))) (result (list u32))))))
+  (alias export $poll "pollable" (type $pollable'))"#;
+
+/// A clock that wakes, after [`IO`].
+const CLOCK: &str = r#"
+  (import "wasi:clocks/monotonic-clock@0.2.3" (instance $clock
+    (alias outer 1 $pollable' (type $pollable'))
+    (export "pollable" (type $pollable (eq $pollable')))
+    (export "subscribe-duration" (func (param "when" u64) (result (own $pollable))))
+    (export "subscribe-instant" (func (param "when" u64) (result (own $pollable))))))
+  (core func $subscribe-duration (canon lower (func $clock "subscribe-duration")))
+  (core func $subscribe-instant (canon lower (func $clock "subscribe-instant")))
+  (core func $block (canon lower (func $poll "[method]pollable.block")))
+  (core func $poll' (canon lower (func $poll "poll") (memory $memory) (realloc $realloc)))
+  (core func $drop (canon resource.drop $pollable'))
+  (core instance $clocks
+    (export "subscribe-duration" (func $subscribe-duration)) (export "subscribe-instant" (func $subscribe-instant))
+    (export "block" (func $block)) (export "poll" (func $poll')) (export "drop" (func $drop)))"#;
+
+/// Guests that several tests have.
+impl Guest {
+    /// A guest that makes handles without end.
+    pub(super) fn hoarding() -> Self {
+        let resources = r#"
+            (type $resource (resource (rep i32)))
+            (core func $new (canon resource.new $resource))
+            (core module $maker
+              (import "resource" "new" (func $new (param i32) (result i32)))
+              (func (export "make") (result i32) (loop $l (drop (call $new (i32.const 7))) (br $l)) unreachable))
+            (core instance $maker (instantiate $maker (with "resource" (instance (export "new" (func $new))))))"#;
+        Self::new("(call $make)").component(resources).import("maker", &["make"])
+    }
+
+    /// A guest with timers: `$subscribe-duration` and `$subscribe-instant` make one, `$block` waits for it, `$poll` for many,
+    /// `$drop` forgets it.
+    pub(super) fn with_clock(body: &str) -> Self {
+        Self::new(body).data(4096, "[]").component(&format!("{IO}{CLOCK}")).import_typed(
+            "clocks",
+            &[
+                ("subscribe-duration", "(param i64) (result i32)"),
+                ("subscribe-instant", "(param i64) (result i32)"),
+                ("block", "(param i32)"),
+                ("poll", "(param i32 i32 i32)"),
+                ("drop", "(param i32)"),
+            ],
+        )
+    }
+
+    /// A guest with `$get-stdout` and `$get-stderr`, and `$print`, which prints on one of them what is at an address.
+    pub(super) fn printing(body: &str) -> Self {
+        let component = r#"
+          (import "wasi:io/streams@0.2.3" (instance $streams
+            (export "output-stream" (type $stream (sub resource)))
+            (alias outer 1 $io-err (type $io-err))
+            (export "error" (type $error (eq $io-err)))
+            (type $stream-error' (variant (case "last-operation-failed" (own $error)) (case "closed")))
+            (export "stream-error" (type $stream-error (eq $stream-error')))
+            (export "[method]output-stream.blocking-write-and-flush"
+              (func (param "self" (borrow $stream)) (param "contents" (list u8)) (result (result (error $stream-error)))))))
+          (alias export $streams "output-stream" (type $stream'))
+          (import "wasi:cli/stdout@0.2.3" (instance $stdout
+            (alias outer 1 $stream' (type $stream')) (export "output-stream" (type $stream (eq $stream')))
+            (export "get-stdout" (func (result (own $stream))))))
+          (import "wasi:cli/stderr@0.2.3" (instance $stderr
+            (alias outer 1 $stream' (type $stream')) (export "output-stream" (type $stream (eq $stream')))
+            (export "get-stderr" (func (result (own $stream))))))
+          (core func $get-stdout (canon lower (func $stdout "get-stdout")))
+          (core func $get-stderr (canon lower (func $stderr "get-stderr")))
+          (core func $print (canon lower (func $streams "[method]output-stream.blocking-write-and-flush")
+            (memory $memory) (realloc $realloc)))
+          (core instance $stdio (export "get-stdout" (func $get-stdout)) (export "get-stderr" (func $get-stderr))
+            (export "print" (func $print)))"#;
+        Self::new(body).component(&format!("{IO}{component}")).import_typed(
+            "stdio",
+            &[("get-stdout", "(result i32)"), ("get-stderr", "(result i32)"), ("print", "(param i32 i32 i32 i32)")],
+        )
+    }
+}

@@ -82,15 +82,7 @@ async fn tables_that_grow_for_ever_are_refused() {
 
 #[tokio::test]
 async fn handles_without_end_are_refused() {
-    let resources = r#"
-        (type $resource (resource (rep i32)))
-        (core func $new (canon resource.new $resource))
-        (core module $maker
-          (import "resource" "new" (func $new (param i32) (result i32)))
-          (func (export "make") (result i32) (loop $l (drop (call $new (i32.const 7))) (br $l)) unreachable))
-        (core instance $maker (instantiate $maker (with "resource" (instance (export "new" (func $new))))))"#;
-    let guest = Guest::new("(call $make)").component(resources).import("maker", &["make"]);
-    check(guest, code::HANDLE_LIMIT, "10000").await;
+    check(Guest::hoarding(), code::HANDLE_LIMIT, "10000").await;
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ fn tenant(name: &str) -> TenantId {
     TenantId::new(name).unwrap()
 }
 
-fn info(owner: &str) -> Info {
+pub(super) fn info(owner: &str) -> Info {
     Info {
         unit: UnitRef {
             run: RunKey { tenant: tenant(owner), execution: ExecutionId::new("e-1").unwrap(), run: 1 },

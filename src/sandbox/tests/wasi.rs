@@ -1,50 +1,12 @@
 //! What a guest has of WASI, and what it has not.
 
-use super::*;
+use super::{guest::IO, *};
 use crate::{
     model::{code, row::LogLevel},
     sandbox::Grant,
 };
 
-/// The interfaces that these guests import, as parts of a component.
-const IO: &str = r#"
-  (import "wasi:io/error@0.2.3" (instance $io-error (export "error" (type (sub resource)))))
-  (alias export $io-error "error" (type $io-err))
-  (import "wasi:io/poll@0.2.3" (instance $poll
-    (export "pollable" (type $pollable (sub resource)))
-    (export "[method]pollable.block" (func (param "self" (borrow $pollable))))
-    (export "poll" (func (param "in" (list (borrow $pollable))) (result (list u32))))))
-  (alias export $poll "pollable" (type $pollable'))"#;
-
-const CLOCK: &str = r#"
-  (import "wasi:clocks/monotonic-clock@0.2.3" (instance $clock
-    (alias outer 1 $pollable' (type $pollable'))
-    (export "pollable" (type $pollable (eq $pollable')))
-    (export "subscribe-duration" (func (param "when" u64) (result (own $pollable))))
-    (export "subscribe-instant" (func (param "when" u64) (result (own $pollable))))))
-  (core func $subscribe-duration (canon lower (func $clock "subscribe-duration")))
-  (core func $subscribe-instant (canon lower (func $clock "subscribe-instant")))
-  (core func $block (canon lower (func $poll "[method]pollable.block")))
-  (core func $poll' (canon lower (func $poll "poll") (memory $memory) (realloc $realloc)))
-  (core func $drop (canon resource.drop $pollable'))
-  (core instance $clocks
-    (export "subscribe-duration" (func $subscribe-duration)) (export "subscribe-instant" (func $subscribe-instant))
-    (export "block" (func $block)) (export "poll" (func $poll')) (export "drop" (func $drop)))"#;
-
 const OK: &str = "(call $ok (i32.const 4096) (i32.const 2))";
-
-fn with_clock(body: &str) -> Guest {
-    Guest::new(body).data(4096, "[]").component(&format!("{IO}{CLOCK}")).import_typed(
-        "clocks",
-        &[
-            ("subscribe-duration", "(param i64) (result i32)"),
-            ("subscribe-instant", "(param i64) (result i32)"),
-            ("block", "(param i32)"),
-            ("poll", "(param i32 i32 i32)"),
-            ("drop", "(param i32)"),
-        ],
-    )
-}
 
 fn with_random(body: &str) -> Guest {
     let component = ["random", "insecure"].map(|name| {
@@ -65,36 +27,6 @@ fn with_random(body: &str) -> Guest {
         .import_typed("randoms", &[("random", "(param i64 i32)"), ("insecure", "(param i64 i32)")])
 }
 
-/// A guest with `$out` and `$err`, which print what is at an address.
-fn printing(body: &str) -> Guest {
-    let component = r#"
-      (import "wasi:io/streams@0.2.3" (instance $streams
-        (export "output-stream" (type $stream (sub resource)))
-        (alias outer 1 $io-err (type $io-err))
-        (export "error" (type $error (eq $io-err)))
-        (type $stream-error' (variant (case "last-operation-failed" (own $error)) (case "closed")))
-        (export "stream-error" (type $stream-error (eq $stream-error')))
-        (export "[method]output-stream.blocking-write-and-flush"
-          (func (param "self" (borrow $stream)) (param "contents" (list u8)) (result (result (error $stream-error)))))))
-      (alias export $streams "output-stream" (type $stream'))
-      (import "wasi:cli/stdout@0.2.3" (instance $stdout
-        (alias outer 1 $stream' (type $stream')) (export "output-stream" (type $stream (eq $stream')))
-        (export "get-stdout" (func (result (own $stream))))))
-      (import "wasi:cli/stderr@0.2.3" (instance $stderr
-        (alias outer 1 $stream' (type $stream')) (export "output-stream" (type $stream (eq $stream')))
-        (export "get-stderr" (func (result (own $stream))))))
-      (core func $get-stdout (canon lower (func $stdout "get-stdout")))
-      (core func $get-stderr (canon lower (func $stderr "get-stderr")))
-      (core func $print (canon lower (func $streams "[method]output-stream.blocking-write-and-flush")
-        (memory $memory) (realloc $realloc)))
-      (core instance $stdio (export "get-stdout" (func $get-stdout)) (export "get-stderr" (func $get-stderr))
-        (export "print" (func $print)))"#;
-    Guest::new(body).component(&format!("{IO}{component}")).import_typed(
-        "stdio",
-        &[("get-stdout", "(result i32)"), ("get-stderr", "(result i32)"), ("print", "(param i32 i32 i32 i32)")],
-    )
-}
-
 async fn run_granted(guest: &Guest, settings: &[(&str, &str)]) -> Finished {
     let sandbox = sandbox();
     let module = inspect(&sandbox, guest).await;
@@ -105,7 +37,7 @@ async fn run_granted(guest: &Guest, settings: &[(&str, &str)]) -> Finished {
 
 #[tokio::test]
 async fn what_is_printed_becomes_log_lines() {
-    let guest = printing(
+    let guest = Guest::printing(
         "(local $out i32) (local $err i32)
          (local.set $out (call $get-stdout)) (local.set $err (call $get-stderr))
          (call $print (local.get $out) (i32.const 4096) (i32.const 8) (i32.const 3000))
@@ -127,7 +59,7 @@ async fn what_is_printed_becomes_log_lines() {
 #[tokio::test]
 async fn printing_without_end_is_bounded() {
     let flood = |bytes: u32, times: u32| {
-        printing(&format!(
+        Guest::printing(&format!(
             "(local $i i32) (local $out i32) (local.set $out (call $get-stdout))
              (loop $l
                (call $print (local.get $out) (i32.const 8192) (i32.const {bytes}) (i32.const 3000))
@@ -219,7 +151,7 @@ async fn randomness_is_bounded() {
 async fn a_guest_waits_and_others_run() {
     let sandbox = sandbox();
     let body = format!("(call $block (call $subscribe-duration (i64.const 20000000))) {OK}");
-    let module = inspect(&sandbox, &with_clock(&body)).await;
+    let module = inspect(&sandbox, &Guest::with_clock(&body)).await;
     let slept = futures_util::future::join_all((0..4).map(|_| sandbox.run(&module, attempt()))).await;
     for finished in slept {
         let finished = finished.unwrap();
@@ -237,7 +169,7 @@ async fn a_wait_for_ever_ends_by_the_time_limit() {
         "(call $block (call $subscribe-instant (i64.const 0x3a4a4a0000000000)))",
         "(loop $l (call $block (call $subscribe-duration (i64.const 3600000000000))) (br $l))",
     ] {
-        let module = inspect(&sandbox, &with_clock(&format!("{wait} unreachable"))).await;
+        let module = inspect(&sandbox, &Guest::with_clock(&format!("{wait} unreachable"))).await;
         let finished = sandbox.run(&module, Attempt { wall: Millis(30), ..unhurried() }).await.unwrap();
         assert_eq!(code_of(&finished), &code::TIMEOUT, "C057 {wait}");
     }
@@ -249,7 +181,7 @@ async fn zero_length_sleeps_end_by_the_time_limit() {
     let body = "(local $sleep i32) (loop $l
         (local.set $sleep (call $subscribe-duration (i64.const 0)))
         (call $block (local.get $sleep)) (call $drop (local.get $sleep)) (br $l)) unreachable";
-    let module = inspect(&sandbox, &with_clock(body)).await;
+    let module = inspect(&sandbox, &Guest::with_clock(body)).await;
     let finished = sandbox.run(&module, Attempt { wall: Millis(30), ..unhurried() }).await.unwrap();
     assert_eq!(code_of(&finished), &code::TIMEOUT, "C057");
 }
@@ -258,7 +190,7 @@ async fn zero_length_sleeps_end_by_the_time_limit() {
 async fn handles_of_the_host_are_bounded() {
     let sandbox = sandbox();
     let endless = "(loop $l (drop (call $subscribe-duration (i64.const 1))) (br $l)) unreachable";
-    let finished = run(&sandbox, &with_clock(endless)).await;
+    let finished = run(&sandbox, &Guest::with_clock(endless)).await;
     assert_eq!(code_of(&finished), &code::HANDLE_LIMIT, "C063 {}", message_of(&finished));
     assert!(message_of(&finished).contains("4096"), "C063 {}", message_of(&finished));
 }
@@ -268,7 +200,7 @@ async fn waiting_for_a_long_list_is_refused() {
     let sandbox = sandbox();
     // One handle, named over and over: the list is memory filled with its number.
     let waiting = |count: u32| {
-        with_clock(&format!(
+        Guest::with_clock(&format!(
             "(local $at i32) (local $one i32) (local.set $one (call $subscribe-duration (i64.const 0)))
              (local.set $at (i32.const 131072))
              (loop $l
