@@ -4,6 +4,7 @@
 //! `SANDKEEP_FUZZ_SEED=17 cargo test TARGET`. Where the process itself ends, the seed is found in `target/fuzz/TARGET.seed`.
 
 use std::{
+    any::Any,
     fs,
     io::{Seek as _, Write as _},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -119,9 +120,16 @@ fn guard(what: &str, input: &[u8], target: &impl Fn(&[u8])) {
     let began = Instant::now();
     let ended = catch_unwind(AssertUnwindSafe(|| target(input)));
     let took = began.elapsed();
-    // What the target said was printed when it panicked.
-    assert!(ended.is_ok(), "{what}\ninput ({} bytes): {}", input.len(), shown(input));
+    if let Err(panic) = ended {
+        // Said again at the end: of a long log, the end is what is kept.
+        panic!("{what}\ninput ({} bytes): {}\nit said: {}", input.len(), shown(input), said(panic.as_ref()));
+    }
     assert!(took < INPUT_TIME_MAX, "{what}: it took {took:?}; input: {}", shown(input));
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing")
 }
 
 fn shown(input: &[u8]) -> String {
