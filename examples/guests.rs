@@ -22,7 +22,9 @@ use sandkeep::{
         Digest, ExecutionId, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion,
         id::UnitRef,
     },
-    sandbox::{Attempt, Cancel, CompileConfig, Config, Info, Module, Progress, Rejected, Sandbox, ShelfConfig},
+    sandbox::{
+        Answers, Attempt, Cancel, CompileConfig, Config, Info, Module, Progress, Rejected, Sandbox, ShelfConfig,
+    },
 };
 
 /// What stops a measurement.
@@ -194,6 +196,7 @@ fn attempt(sandbox: &Sandbox, task: &str, input: &str, cancel: Cancel) -> Result
         wall: Millis(600_000),
         progress: Progress::default(),
         cancel,
+        answers: Answers::Live,
     })
 }
 

@@ -18,7 +18,7 @@ use sandkeep::{
     model::{
         ExecutionId, Millis, Payload, RunKey, TaskName, TenantId, UnitKey, WorkflowName, WorkflowVersion, id::UnitRef,
     },
-    sandbox::{Attempt, Cancel, Config, Info, Progress, Sandbox},
+    sandbox::{Answers, Attempt, Cancel, Config, Info, Progress, Sandbox},
 };
 use wasmtime::{
     Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
@@ -99,6 +99,7 @@ async fn sandboxed(bytes: &[u8], at_once: usize) -> Result<Vec<Duration>, Failur
         wall: Millis(60_000),
         progress: Progress::default(),
         cancel: Cancel::new(),
+        answers: Answers::Live,
     };
     let mut calls = FuturesUnordered::new();
     let mut times = Vec::with_capacity(CALLS);

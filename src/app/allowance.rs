@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Inner;
 use crate::{
     model::{
-        EgressPolicy, Failure, Millis, TenantId, code,
+        EgressPolicy, Failure, Millis, TaskName, TenantId, code,
         policy::ModuleCaps,
         row::{PolicyRow, SettingsRef, SettingsRow},
     },
@@ -16,13 +16,16 @@ use crate::{
 pub(super) struct Allowance {
     pub(super) limits: Limits,
     pub(super) grant: Arc<Grant>,
+    /// Whether what the host answers is kept.
+    pub(super) recorded: bool,
 }
 
 impl Inner {
-    /// Returns what an attempt of a tenant is given: by its policy of now, and by the settings that its run is pinned to.
+    /// Returns what an attempt of a tenant at `task` is given: by its policy of now, and by the settings that its run is pinned to.
     pub(super) async fn allowance(
         &self,
         tenant: &TenantId,
+        task: &TaskName,
         settings: Option<&SettingsRef>,
     ) -> Result<Allowance, Failure> {
         let policy = self.directory.find(tenant).and_then(|known| known.policy.clone());
@@ -32,9 +35,9 @@ impl Inner {
         };
         let limits = self.sandbox.limits();
         if policy.is_none() && settings.is_none() {
-            return Ok(Allowance { limits, grant: Arc::default() });
+            return Ok(Allowance { limits, grant: Arc::default(), recorded: false });
         }
-        Ok(allowance(limits, policy.as_deref(), settings.as_deref()))
+        Ok(allowance(limits, policy.as_deref(), settings.as_deref(), task))
     }
 
     /// Returns a revision of settings: the newest from memory, an older one, which a run is pinned to, from the store.
@@ -57,7 +60,7 @@ impl Inner {
     }
 }
 
-fn allowance(server: Limits, policy: Option<&PolicyRow>, settings: Option<&SettingsRow>) -> Allowance {
+fn allowance(server: Limits, policy: Option<&PolicyRow>, settings: Option<&SettingsRow>, task: &TaskName) -> Allowance {
     let (mut egress, mut caps) = (EgressPolicy::default(), ModuleCaps::default());
     if let Some(PolicyRow { policy, .. }) = policy {
         egress = policy.egress();
@@ -71,7 +74,8 @@ fn allowance(server: Limits, policy: Option<&PolicyRow>, settings: Option<&Setti
         }
         told = settings.environment.clone();
     }
-    Allowance { limits: capped(server, caps), grant: Arc::new(Grant { settings: told, egress }) }
+    let recorded = settings.is_some_and(|row| row.settings.record.contains(task));
+    Allowance { limits: capped(server, caps), grant: Arc::new(Grant { settings: told, egress }), recorded }
 }
 
 /// Returns the server's limits, tightened to these.
@@ -99,6 +103,8 @@ mod tests {
         settings.limits.cpu_ms = Some(5);
         settings.egress = Some(["https://x.a.example", "https://c.example"].map(|text| text.parse().unwrap()).into());
         settings.environment.insert("REGION".to_owned(), "eu".to_owned());
+        let task = TaskName::new("m.do").unwrap();
+        settings.record.insert(task.clone());
         let module = crate::model::ModuleName::new("m").unwrap();
         let settings = SettingsRow { tenant, module, revision: 1, settings, set_at: Timestamp(0) };
         for (policy, settings, memory, cpu, egress, told) in [
@@ -107,7 +113,8 @@ mod tests {
             (None, Some(&settings), 64, 5, &[], 1),
             (Some(&policy), Some(&settings), 32, 5, &["https://x.a.example:443"], 1),
         ] {
-            let Allowance { limits, grant } = allowance(server, policy, settings);
+            let Allowance { limits, grant, recorded } = allowance(server, policy, settings, &task);
+            assert_eq!(recorded, settings.is_some());
             assert_eq!((limits.memory_bytes, limits.cpu), (memory, Millis(cpu)));
             assert_eq!(grant.egress.allow.iter().map(ToString::to_string).collect::<Vec<_>>(), egress);
             assert_eq!(grant.settings.len(), told);

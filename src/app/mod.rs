@@ -30,6 +30,7 @@ mod modules;
 mod owners;
 mod policies;
 mod present;
+mod recordings;
 mod recovery;
 mod repin;
 mod server;

@@ -151,6 +151,12 @@ impl Client {
         self.json(self.answer(request).await?).await
     }
 
+    /// Asks for bytes.
+    pub(super) async fn get_bytes(&self, to: &To<'_>) -> Result<Vec<u8>, Error> {
+        let request = self.http.get(self.url(to)?).timeout(UPLOAD_TIMEOUT);
+        self.bytes(self.answer(request).await?).await
+    }
+
     /// Asks for a value of a known shape.
     pub(super) async fn get_as<T: DeserializeOwned>(&self, to: &To<'_>) -> Result<T, Error> {
         self.read(&self.get(to).await?)

@@ -9,6 +9,7 @@
 //! `--output json` standard output is one JSON value or empty, also after a failure.
 
 mod advice;
+mod attempt;
 mod author;
 mod cancel;
 mod client;
@@ -28,6 +29,7 @@ mod logs;
 mod module;
 mod module_alias;
 mod module_local;
+mod module_run;
 mod output;
 mod progress;
 mod query;
@@ -40,6 +42,7 @@ mod signal;
 mod sse;
 mod start;
 mod state;
+mod stubs;
 mod tenant;
 mod units;
 mod wait;
@@ -83,6 +86,9 @@ enum Command {
     Signal(signal::Args),
     Query(query::Args),
     Cancel(cancel::Args),
+    /// Brings recorded attempts, to run them again
+    #[command(subcommand)]
+    Attempt(attempt::Command),
     /// Makes and shows tenants and what they may use
     #[command(subcommand)]
     Tenant(tenant::Command),
@@ -111,6 +117,7 @@ impl Cli {
             Command::Signal(args) => signal::run(args).await,
             Command::Query(args) => query::run(args).await,
             Command::Cancel(args) => cancel::run(args).await,
+            Command::Attempt(command) => attempt::run(command).await,
             Command::Tenant(command) => tenant::run(command).await,
             Command::Worker(command) => worker::run(command).await,
             Command::Completions(args) => completions::run(args),

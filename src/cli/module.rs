@@ -14,7 +14,7 @@ use super::{
     client::{Body, Client, Server, To},
     each, input,
     listing::Listing,
-    module_alias, module_local,
+    module_alias, module_local, module_run,
     output::Output,
     progress::Spinner,
     setting::Setting,
@@ -32,7 +32,7 @@ pub(super) enum Command {
     New(author::New),
     Build(author::Build),
     Inspect(module_local::Inspect),
-    Run(Box<module_local::Run>),
+    Run(Box<module_run::Run>),
     Push(Push),
     List(List),
     Alias(module_alias::Alias),
@@ -61,7 +61,7 @@ pub(super) struct Push {
 /// Shows the settings of a module, or sets them
 ///
 /// `environment` is what its attempts are told, `limits` and `egress` are what they may use and reach of what the tenant
-/// may. What is not given is set to nothing. Executions that use the module already keep the settings that they have.
+/// may, `record` lists the tasks whose attempts are recorded for `attempt pull`. What is not given is set to nothing. Executions that use the module already keep the settings that they have.
 #[derive(Debug, clap::Args)]
 #[command(after_help = r#"Example: sandkeep module settings orders --set '{"environment": {"REGION": "eu"}}'"#)]
 pub(super) struct Settings {
@@ -124,7 +124,7 @@ pub(super) async fn run(command: Command) -> Result<(), Error> {
         Command::New(args) => author::create(args),
         Command::Build(args) => author::build(args).await,
         Command::Inspect(args) => module_local::inspect(args).await,
-        Command::Run(args) => module_local::run(*args).await,
+        Command::Run(args) => module_run::run(*args).await,
         Command::Push(args) => push(args).await,
         Command::Alias(args) => module_alias::alias(args).await,
         Command::Settings(args) => settings(args).await,

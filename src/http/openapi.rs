@@ -143,6 +143,7 @@ mod tests {
         ("/v1/executions/{id}/signals/{name}", &["post"]),
         ("/v1/executions/{id}/units", &["get"]),
         ("/v1/executions/{id}/units/{unit}", &["get"]),
+        ("/v1/executions/{id}/units/{unit}/attempts/{attempt}/bundle", &["get"]),
         ("/v1/executions/{id}/wait", &["get"]),
         ("/v1/health", &["get"]),
         ("/v1/metrics", &["get"]),

@@ -7,14 +7,14 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Edge,
-    answer::{Answer, json},
+    answer::{Answer, json, raw},
     caller::{Segments, Subject, Tenant},
     query::{PageQuery, Query},
 };
-use crate::app::{App, PageRequest, UnitView, Units};
+use crate::app::{App, Bundle, PageRequest, UnitView, Units};
 
 pub(super) fn routes() -> OpenApiRouter<Edge> {
-    OpenApiRouter::new().routes(routes!(list_units)).routes(routes!(find_unit))
+    OpenApiRouter::new().routes(routes!(list_units)).routes(routes!(find_unit)).routes(routes!(find_bundle))
 }
 
 /// A page of units, in document order.
@@ -48,4 +48,19 @@ async fn find_unit(
     _: Query<()>,
 ) -> Answer {
     json(StatusCode::OK, &app.find_unit(&tenant, &id, &unit).await?)
+}
+
+/// Returns a recorded attempt of a unit: its input, its settings, and what the host answered it.
+#[utoipa::path(
+    get, path = "/v1/executions/{id}/units/{unit}/attempts/{attempt}/bundle", tag = "executions",
+    params(("id" = String, Path), ("unit" = String, Path), ("attempt" = u32, Path)),
+    responses((status = 200, body = Bundle))
+)]
+async fn find_bundle(
+    State(app): State<App>,
+    Tenant(tenant): Tenant,
+    Segments((id, unit, attempt)): Segments<(String, String, String)>,
+    _: Query<()>,
+) -> Answer {
+    Ok(raw(StatusCode::OK, "application/json", app.find_bundle(&tenant, &id, &unit, &attempt).await?))
 }

@@ -3,12 +3,15 @@
 //! A policy has two halves: what the operator grants, and what the owner makes narrower. What holds is the least of both;
 //! a half that is silent on something adds nothing to the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::egress::{EgressEntry, EgressPolicy};
+use super::{
+    egress::{EgressEntry, EgressPolicy},
+    id::TaskName,
+};
 
 /// How many digests of modules a tenant keeps where its policy does not say.
 pub const MODULES_MAX: u64 = 1_000;
@@ -96,6 +99,9 @@ pub struct ModuleSettings {
     /// Where it may send requests; none: wherever its tenant may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress: Option<Vec<EgressEntry>>,
+    /// The tasks whose attempts are recorded.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub record: BTreeSet<TaskName>,
 }
 
 /// What an attempt of a module may use.

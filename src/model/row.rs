@@ -405,6 +405,19 @@ pub struct SettingsRow {
     pub set_at: Timestamp,
 }
 
+/// An attempt that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingRow {
+    /// The unit.
+    pub unit: UnitRef,
+    /// The attempt.
+    pub attempt: u32,
+    /// When it ended.
+    pub recorded_at: Timestamp,
+    /// JSON: what brings the attempt about again, but for the module.
+    pub bundle: Vec<u8>,
+}
+
 /// Names an execution whatever its run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExecutionKey {

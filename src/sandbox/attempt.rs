@@ -7,7 +7,7 @@ use crate::model::{
     row::LogLine,
 };
 
-use super::{Cancel, Grant, Limits};
+use super::{Answers, Cancel, Grant, Limits, Recording};
 
 /// One attempt to be served.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Attempt {
     pub progress: Progress,
     /// Ends it early.
     pub cancel: Cancel,
+    /// Where the host's answers come from.
+    pub answers: Answers,
 }
 
 /// What a guest may know of the attempt that it serves.
@@ -81,6 +83,10 @@ pub struct Finished {
     pub log_lines_left_out: u64,
     /// What this attempt reported last.
     pub progress: Option<Payload>,
+    /// What the host answered, where that was to be kept.
+    pub recording: Option<Recording>,
+    /// What it asked first that its recording or its stubs do not hold, in words.
+    pub unrecorded: Option<String>,
 }
 
 impl Finished {
@@ -92,6 +98,8 @@ impl Finished {
             logs: Vec::new(),
             log_lines_left_out: 0,
             progress: None,
+            recording: None,
+            unrecorded: None,
         }
     }
 }

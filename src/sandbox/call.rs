@@ -21,15 +21,17 @@ use super::{
     module::Module,
     outcome,
     state::{Env, State, look_up},
+    tape::Tape,
 };
 
 /// Serves one attempt on the thread that polls it, within `limits`. Returns why it must stop where that is no outcome of
 /// the attempt.
 pub(super) async fn run(env: Arc<Env>, module: Module, attempt: Attempt, limits: Limits) -> Finished {
     let began = Instant::now();
-    let Attempt { info, input, grant, progress, cancel, .. } = attempt;
+    let Attempt { info, input, grant, progress, cancel, answers, .. } = attempt;
+    let tape = Tape::new(answers);
     let control = Arc::clone(cancel.control());
-    let state = State::serving(env, Arc::clone(&control), &limits, info, progress, grant);
+    let state = State::serving(env, Arc::clone(&control), &limits, info, progress, (grant, tape.clone()));
     let mut store = store(&module, state, &limits);
     let called = guarded(&control, call_run(&module, &mut store, input.as_str())).await;
     let state = store.into_data();
@@ -43,6 +45,7 @@ pub(super) async fn run(env: Arc<Env>, module: Module, attempt: Attempt, limits:
         None => Err(outcome::of_stop(control.stopped().unwrap_or(Stop::Cancelled), &limits)),
     };
     let (logs, log_lines_left_out) = state.journal.as_ref().map(Journal::finish).unwrap_or_default();
+    let (recording, unrecorded) = tape.end();
     Finished {
         outcome,
         usage: Usage {
@@ -58,6 +61,8 @@ pub(super) async fn run(env: Arc<Env>, module: Module, attempt: Attempt, limits:
         logs,
         log_lines_left_out,
         progress: state.reported,
+        recording,
+        unrecorded,
     }
 }
 

@@ -6,6 +6,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::{Millis, Timestamp, json::PAYLOAD_BYTES_MAX};
 
 use super::{compile::CompileConfig, egress, machine};
@@ -48,7 +50,8 @@ pub struct Config {
 }
 
 /// What one attempt may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Linear memory, summed over the instance, in bytes.
     pub memory_bytes: usize,

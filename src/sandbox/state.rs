@@ -15,6 +15,7 @@ use super::{
     host::Wasi,
     journal::Journal,
     limiter::Limiter,
+    tape::Tape,
     turns::Turns,
 };
 
@@ -42,6 +43,8 @@ pub(super) struct State {
     /// What this attempt reported last.
     pub(super) reported: Option<Payload>,
     grant: Arc<Grant>,
+    /// Where the host's answers come from.
+    pub(super) tape: Tape,
     /// What the host keeps for the guest, by handle.
     table: ResourceTable,
     /// Made when the guest first asks for anything of WASI.
@@ -63,6 +66,7 @@ impl State {
             progress: Progress::default(),
             reported: None,
             grant: Arc::default(),
+            tape: Tape::Live,
             table,
             wasi: None,
             cpu_ns_max: limits.cpu.0.saturating_mul(1_000_000),
@@ -77,10 +81,10 @@ impl State {
         limits: &Limits,
         info: Info,
         progress: Progress,
-        grant: Arc<Grant>,
+        (grant, tape): (Arc<Grant>, Tape),
     ) -> Self {
         let journal = Some(Journal::new(Arc::clone(&env.clock), &info, limits.log_bytes));
-        Self { info: Some(info), journal, progress, grant, ..Self::describing(env, control, limits) }
+        Self { info: Some(info), journal, progress, grant, tape, ..Self::describing(env, control, limits) }
     }
 
     /// Keeps a line that the guest wrote; outside an attempt there is no log.
@@ -92,11 +96,11 @@ impl State {
 
     /// Returns what WASI works on.
     pub(super) fn wasi(&mut self) -> (&mut Wasi, &mut ResourceTable) {
-        let Self { env, info, grant, journal, limits, wasi, table, .. } = self;
+        let Self { env, info, grant, tape, journal, limits, wasi, table, .. } = self;
         let make = || {
             let tenant = info.as_ref().map_or_else(TenantId::default_tenant, |info| info.unit.run.tenant.clone());
             let outgoing = Outgoing::new(tenant, *limits, Arc::clone(grant), journal.clone());
-            let hooks = Hooks { egress: Arc::clone(&env.egress), outgoing };
+            let hooks = Hooks { egress: Arc::clone(&env.egress), outgoing, tape: tape.clone() };
             Box::new(Wasi::new(grant, journal.as_ref(), hooks, limits.random_bytes))
         };
         let wasi = wasi.get_or_insert_with(make);

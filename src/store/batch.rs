@@ -7,8 +7,8 @@ use crate::model::{
     Alias, Digest, ModuleName, StoredEvent, TenantId, Timestamp, UnitKey, WorkflowName, WorkflowVersion,
     id::{RunKey, UnitRef},
     row::{
-        AliasRow, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow, TenantRow, TimerKey,
-        TimerRow, UploadRow, WorkflowRow,
+        AliasRow, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, RecordingRow, SettingsRow,
+        TenantRow, TimerKey, TimerRow, UploadRow, WorkflowRow,
     },
 };
 
@@ -49,7 +49,13 @@ pub struct Batch {
     pub policies: Vec<PolicyRow>,
     /// Revisions of modules' settings to keep.
     pub settings: Vec<SettingsRow>,
+    /// Recorded attempts to keep, each over the one of the same attempt. Of a tenant the newest [`RECORDINGS_MAX`] are
+    /// kept.
+    pub recordings: Vec<RecordingRow>,
 }
+
+/// How many recorded attempts of a tenant are kept.
+pub const RECORDINGS_MAX: usize = 100;
 
 impl Batch {
     /// Returns whether there is nothing to write.
@@ -70,6 +76,7 @@ impl Batch {
             && self.tenants.is_empty()
             && self.policies.is_empty()
             && self.settings.is_empty()
+            && self.recordings.is_empty()
     }
 }
 

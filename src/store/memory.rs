@@ -13,15 +13,15 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{
     Batch, Change, Committed, Conflict, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, MOVES_MAX, Noted,
-    ReadyClass, ReadyItem, ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
+    RECORDINGS_MAX, ReadyClass, ReadyItem, ReadyOrder, ReadyPage, Stats, Store, SweepRow, System, batch::check_dense,
 };
 use crate::model::{
     Alias, Digest, Event, ExecutionId, ModuleName, Payload, Status, StoredEvent, TenantId, Timestamp, WorkflowName,
     WorkflowVersion,
     id::{RunKey, UnitRef},
     row::{
-        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow,
-        TenantRow, TimerKey, TimerRow, UploadRow, Waiting, WorkflowRow,
+        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, RecordingRow,
+        SettingsRow, TenantRow, TimerKey, TimerRow, UploadRow, Waiting, WorkflowRow,
     },
 };
 
@@ -78,6 +78,8 @@ struct Tables {
     tenants: BTreeMap<TenantId, TenantRow>,
     policies: BTreeMap<TenantId, PolicyRow>,
     settings: BTreeMap<(TenantId, ModuleName, u64), SettingsRow>,
+    /// The oldest first.
+    recordings: Vec<RecordingRow>,
     in_hand: BTreeMap<usize, InHand>,
 }
 
@@ -204,6 +206,16 @@ impl Tables {
             self.tenants.entry(row.tenant.clone()).or_insert(row);
         }
         self.policies.extend(batch.policies.into_iter().map(|row| (row.tenant.clone(), row)));
+        for row in batch.recordings {
+            let owner = row.unit.run.tenant.clone();
+            self.recordings.retain(|kept| (&kept.unit, kept.attempt) != (&row.unit, row.attempt));
+            self.recordings.push(row);
+            let of_owner = |kept: &RecordingRow| kept.unit.run.tenant == owner;
+            while self.recordings.iter().filter(|kept| of_owner(kept)).count() > RECORDINGS_MAX {
+                let oldest = self.recordings.iter().position(of_owner).expect("there is one");
+                self.recordings.remove(oldest);
+            }
+        }
         for row in batch.settings {
             self.settings.insert((row.tenant.clone(), row.module.clone(), row.revision), row);
         }
@@ -530,6 +542,11 @@ impl Store for Memory {
         let tables = self.tables();
         let rows = tables.modules.iter().filter(|((owner, ..), _)| owner == tenant).map(|(_, row)| row.size_bytes);
         Ok(rows.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes)))
+    }
+
+    async fn find_recording(&self, unit: &UnitRef, attempt: u32) -> Result<Option<RecordingRow>, Error> {
+        let tables = self.tables();
+        Ok(tables.recordings.iter().find(|kept| kept.unit == *unit && kept.attempt == attempt).cloned())
     }
 
     async fn find_settings(

@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, HashMap};
 use async_trait::async_trait;
 
 pub use batch::{
-    AliasBack, Batch, CHUNK_BYTES, Change, ChunkPut, Committed, Conflict, ModulePut, NotePut, Noted, WorkflowPut,
-    key_expires,
+    AliasBack, Batch, CHUNK_BYTES, Change, ChunkPut, Committed, Conflict, ModulePut, NotePut, Noted, RECORDINGS_MAX,
+    WorkflowPut, key_expires,
 };
 pub use error::Error;
 
@@ -32,8 +32,8 @@ use crate::model::{
     execution::Target,
     id::{ContractVersion, DeliveryId, ModuleName, NodeLabel, QueueName, RunKey, TaskName, UnitRef},
     row::{
-        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, SettingsRow,
-        TenantRow, TimerRow, UploadRow, WorkflowRow,
+        AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Note, PolicyRow, Projection, ReadyRow, RecordingRow,
+        SettingsRow, TenantRow, TimerRow, UploadRow, WorkflowRow,
     },
 };
 
@@ -141,6 +141,9 @@ pub trait Store: Send + Sync + 'static {
         module: &ModuleName,
         revision: u64,
     ) -> Result<Option<SettingsRow>, Error>;
+
+    /// Returns what was kept of an attempt.
+    async fn find_recording(&self, unit: &UnitRef, attempt: u32) -> Result<Option<RecordingRow>, Error>;
 }
 
 /// The server's own questions, over all tenants. Rows carry their tenant.

@@ -19,10 +19,8 @@ pub fn read_settings(request: &Value) -> Result<ModuleSettings, Vec<Problem>> {
     let mut problems = Problems::default();
     let known = ["environment", "limits", "egress", "record", "secrets"];
     let top = Fields::of(request, "", &known, &mut problems);
-    for (key, what) in [("secrets", "secrets are"), ("record", "recording attempts is")] {
-        if let Some((_, at)) = top.get(key) {
-            problems.add(at, format!("{what} not supported yet"));
-        }
+    if let Some((_, at)) = top.get("secrets") {
+        problems.add(at, "secrets are not supported yet");
     }
     let limits = top.object("limits", &["memory_bytes", "cpu_ms"], &mut problems);
     let limits = limits.map_or_else(ModuleCaps::default, |limits| ModuleCaps {
@@ -33,6 +31,7 @@ pub fn read_settings(request: &Value) -> Result<ModuleSettings, Vec<Problem>> {
         environment: environment(&top, &mut problems),
         limits,
         egress: top.list("egress", &mut problems),
+        record: top.list("record", &mut problems).unwrap_or_default().into_iter().collect(),
     };
     problems.unless_any(settings)
 }
@@ -100,13 +99,17 @@ mod tests {
     fn settings_are_read_or_each_wrong_field_is_named() {
         let good = json!({
             "environment": {"REGION": "eu", "_X1": ""}, "limits": {"cpu_ms": 5}, "egress": ["https://a"],
+            "record": ["orders.price", "orders.price"],
         });
         let settings = read_settings(&good).unwrap();
-        assert_eq!((settings.environment.len(), settings.limits.cpu_ms), (2, Some(5)));
+        assert_eq!((settings.environment.len(), settings.limits.cpu_ms, settings.record.len()), (2, Some(5), 1));
         assert_eq!(read_settings(&json!({})).unwrap(), ModuleSettings::default());
         let many: serde_json::Map<_, _> = (0..300).map(|at| (format!("V{at}"), json!(""))).collect();
         for (request, wrong) in [
-            (json!({"secrets": ["key"], "record": ["orders.price"]}), &["/secrets", "/record"][..]),
+            (
+                json!({"secrets": ["key"], "record": ["orders.price", "no/task", 1]}),
+                &["/secrets", "/record/1", "/record/2"][..],
+            ),
             (json!({"environment": []}), &["/environment"]),
             (
                 json!({"environment": {"1A": "", "A=B": "", "C": 1, "D": "\0"}}),

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::support::{PATIENCE, Server, guest, until, workflow};
 
 /// What a command left.
-struct Ran {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
 }
 
 impl Ran {
@@ -24,7 +24,7 @@ impl Ran {
 }
 
 /// Runs a command against `server`.
-async fn run(server: &str, arguments: &[&str]) -> Ran {
+pub async fn run(server: &str, arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandkeep"));
     command.args(arguments).env("SANDKEEP_SERVER", server).stdin(Stdio::null());
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
@@ -34,14 +34,14 @@ async fn run(server: &str, arguments: &[&str]) -> Ran {
 }
 
 /// Writes a file into a folder and returns its path.
-fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
+pub fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
     let path = folder.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, content).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-fn dist(name: &str) -> String {
+pub fn dist(name: &str) -> String {
     format!("{}/guests/dist/{name}.wasm", env!("CARGO_MANIFEST_DIR"))
 }
 

@@ -23,7 +23,7 @@ struct Site {
 }
 
 /// Answers by the path of the request; returns its address and how often it was asked.
-async fn site() -> (String, Arc<AtomicUsize>) {
+pub async fn site() -> (String, Arc<AtomicUsize>) {
     let site = Site::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -44,18 +44,19 @@ async fn answer(State(site): State<Site>, request: Request) -> Response {
             });
             ([("content-type", "application/json"), ("etag", "\"7\"")], told.to_string()).into_response()
         }
+        "/gone" => (StatusCode::NOT_FOUND, "no such thing").into_response(),
         "/moved" => (StatusCode::FOUND, [("location", "/json")]).into_response(),
         "/busy" if number == 0 => (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "0")], "not yet").into_response(),
         _ => "plain".into_response(),
     }
 }
 
-async fn server() -> Server {
+pub async fn server() -> Server {
     Server::with(&[("SANDBOX__ALLOW_PRIVATE_EGRESS", "true")]).await
 }
 
 /// Lets a tenant's modules reach an origin of this machine.
-async fn open(client: &Client, tenant: &str, origin: &str) {
+pub async fn open(client: &Client, tenant: &str, origin: &str) {
     set(
         client,
         &format!("/v1/tenants/{tenant}/policy"),
@@ -66,14 +67,14 @@ async fn open(client: &Client, tenant: &str, origin: &str) {
     .await;
 }
 
-async fn set(client: &Client, path: &str, body: Value) {
+pub async fn set(client: &Client, path: &str, body: Value) {
     let request = client.http().put(client.at(path)).header("content-type", "application/json");
     let (status, value) = client.send(request.body(body.to_string())).await.expect("the server answers");
     assert_eq!(status, 200, "{value}");
 }
 
 /// Runs one task as the only step of a workflow.
-async fn call(client: &Client, id: &str, task: &str, attempts: u32, input: Value) -> Value {
+pub async fn call(client: &Client, id: &str, task: &str, attempts: u32, input: Value) -> Value {
     let retry = json!({ "max_attempts": attempts, "initial": "10ms", "jitter": 0 });
     let mut document =
         workflow(&task.replace('.', "-"), json!([{ "id": "a", "task": task, "input": "${ input }", "retry": retry }]));

@@ -15,6 +15,7 @@ mod full;
 mod hostile;
 mod kill;
 mod recovery;
+mod replay;
 mod rooms;
 mod samples;
 mod sandbox;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::dispatcher::Taken;
 use crate::{
-    app::{Error, Inner, allowance::Allowance, contracts, counters::count},
+    app::{Error, Inner, allowance::Allowance, contracts, counters::count, recordings::Begun},
     engine::{Answer, Command, Report},
     model::{Digest, Failure, Payload, Served, code, delivery::Usage, row::LogLine},
     sandbox,
@@ -73,7 +73,8 @@ impl Inner {
             Ok(module) => module,
             Err(failure) => return Some(Ended::failed(failure)),
         };
-        let Allowance { limits, grant } = match self.allowance(&row.unit.run.tenant, row.settings.as_ref()).await {
+        let allowance = self.allowance(&row.unit.run.tenant, &row.task, row.settings.as_ref()).await;
+        let Allowance { limits, grant, recorded } = match allowance {
             Ok(allowance) => allowance,
             Err(failure) => return Some(Ended::failed(failure)),
         };
@@ -96,11 +97,16 @@ impl Inner {
             wall: row.timeouts.attempt_ms,
             progress: taken.progress.clone(),
             cancel: taken.cancel.clone(),
+            answers: if recorded { sandbox::Answers::Kept } else { sandbox::Answers::Live },
         };
+        let begun = recorded.then(|| Begun::of(&attempt));
         let finished = self.sandbox.run(&module, attempt).await.ok()?;
         let cancelled = finished.outcome.as_ref().is_err_and(|failure| failure.code == code::CANCELLED);
         if cancelled && self.is_stopping() {
             return None;
+        }
+        if let Some(begun) = begun {
+            self.keep_recording(row, begun, &finished).await;
         }
         let outcome = finished.outcome.and_then(|output| contracts::check_output(contract, &output).map(|()| output));
         Some(Ended { outcome, usage: Some(finished.usage), logs: finished.logs, progress: finished.progress })

@@ -3,6 +3,7 @@
 //! One file per resource.
 
 mod aliases;
+mod bundle;
 mod executions;
 mod history;
 mod lists;
@@ -17,6 +18,7 @@ pub use aliases::{
     AliasRequest, AliasView, BrokenContract, ModuleDiff, NamedBefore, RepinRequest, RollbackRequest, ShareView,
     TaskChange,
 };
+pub use bundle::{BUNDLE_FORMAT, Bundle, BundledAttempt, BundledEnd, BundledModule};
 pub use executions::{
     AbortView, ExecutionFilter, ExecutionStarted, ExecutionSummary, ExecutionView, SignalAccepted, StartRequest,
 };

@@ -33,6 +33,9 @@ pub(super) enum Refusal {
     /// The policy does not list it.
     #[error("the policy does not list `{entry}`; with this entry it would be allowed")]
     NotListed { entry: EgressEntry },
+    /// It is not sent, and there is no answer that was kept.
+    #[error("{sentence}")]
+    Unrecorded { sentence: String },
     /// It is listed, and leads to where it may not.
     #[error(
         "`{host}` is at {address}, which is {}; the policy would allow it with the private network `{address}/{}`{}",

@@ -28,7 +28,7 @@ impl attempt::Host for Host<'_> {
     }
 
     fn cancelled(&mut self) -> bool {
-        self.state.control.stopped().is_some()
+        self.state.tape.cancelled(self.state.control.stopped().is_some())
     }
 
     fn report_progress(&mut self, details: String) {

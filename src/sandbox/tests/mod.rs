@@ -5,6 +5,7 @@ mod fairness;
 mod fuzz;
 pub(crate) mod guest;
 mod limits;
+mod tapes;
 mod uploads;
 mod wasi;
 
@@ -17,7 +18,7 @@ use crate::model::{
     id::UnitRef,
 };
 
-use super::{Attempt, Cancel, Config, Finished, Info, Limits, Module, Progress, Rejected, Sandbox};
+use super::{Answers, Attempt, Cancel, Config, Finished, Info, Limits, Module, Progress, Rejected, Sandbox};
 use guest::Guest;
 
 /// A sandbox with one guest thread and few slots.
@@ -53,6 +54,7 @@ pub(super) fn info(owner: &str) -> Info {
 
 fn attempt() -> Attempt {
     Attempt {
+        answers: Answers::Live,
         info: info("a"),
         input: Payload::parse(br#"{"n":1}"#).unwrap(),
         limits: Limits { cpu: Millis(100), ..Limits::default() },

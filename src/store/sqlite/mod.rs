@@ -26,6 +26,7 @@ mod logs;
 mod modules;
 mod pins;
 mod ready;
+mod recordings;
 mod schema;
 mod store;
 mod system;

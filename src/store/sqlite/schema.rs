@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_uploads.sql"),
     include_str!("migrations/0005_module_life.sql"),
     include_str!("migrations/0006_tenants.sql"),
+    include_str!("migrations/0007_recordings.sql"),
 ];
 
 /// The newest schema known.

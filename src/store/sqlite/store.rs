@@ -14,14 +14,17 @@ use super::{
     in_hand::InHandFile,
     keys, list,
     lock::Lock,
-    logs, modules, pins, schema, tenants, uploads, workflows,
+    logs, modules, pins, recordings, schema, tenants, uploads, workflows,
     writer::{Counters, Writer},
 };
 use crate::{
     model::{
         Alias, Digest, ExecutionId, ModuleName, StoredEvent, TenantId, Timestamp, WorkflowName, WorkflowVersion,
-        id::RunKey,
-        row::{AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, SettingsRow, UploadRow, WorkflowRow},
+        id::{RunKey, UnitRef},
+        row::{
+            AliasRow, ExecutionKey, KeyRow, LogLine, ModuleRow, Projection, RecordingRow, SettingsRow, UploadRow,
+            WorkflowRow,
+        },
     },
     store::{self, Batch, Committed, Error, ExecutionQuery, HistoryQuery, InHand, Loaded, Stats},
 };
@@ -238,5 +241,10 @@ impl store::Store for Store {
     ) -> Result<Option<SettingsRow>, Error> {
         let (tenant, module) = (tenant.clone(), module.clone());
         self.read(move |connection| tenants::find_settings(connection, &tenant, &module, revision)).await
+    }
+
+    async fn find_recording(&self, unit: &UnitRef, attempt: u32) -> Result<Option<RecordingRow>, Error> {
+        let unit = unit.clone();
+        self.read(move |connection| recordings::find(connection, &unit, attempt)).await
     }
 }

@@ -3,7 +3,8 @@
 use rusqlite::{CachedStatement, Connection};
 
 use super::{
-    classes::Classes, events, executions, keys, logs, modules, pins, ready, tenants, timers, uploads, workflows,
+    classes::Classes, events, executions, keys, logs, modules, pins, ready, recordings, tenants, timers, uploads,
+    workflows,
 };
 use crate::{
     model::{id::RunKey, row::ReadyRow},
@@ -33,6 +34,7 @@ pub(super) fn write_batch(
     modules::write(connection, batch)?;
     uploads::remove(connection, batch)?;
     tenants::write(connection, batch)?;
+    recordings::write(connection, batch)?;
     Ok(outcomes)
 }
 

@@ -5,6 +5,7 @@ mod fixtures;
 mod histories;
 mod lists;
 mod oracle;
+mod recordings;
 mod registry;
 mod rows;
 mod tenants;
@@ -86,4 +87,7 @@ suite! {
         a_tenant_is_made_once_and_listed,
         a_policy_replaces_the_one_before,
         every_revision_of_settings_is_kept_and_the_newest_counts;
+    recordings:
+        an_attempt_that_is_recorded_again_replaces_the_one_before,
+        the_newest_recordings_of_a_tenant_are_kept;
 }

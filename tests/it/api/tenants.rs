@@ -257,8 +257,8 @@ async fn a_run_keeps_the_settings_that_it_first_used() {
         }
     }
     let (status, answer) =
-        put(&client, path, &json!({ "limits": { "cpu_ms": 60_001 }, "egress": ["https://a"], "record": ["a"] })).await;
-    assert_eq!((status, places(&answer)), (400, vec!["/record"]), "what is not there yet is refused first");
+        put(&client, path, &json!({ "limits": { "cpu_ms": 60_001 }, "egress": ["https://a"], "secrets": ["a"] })).await;
+    assert_eq!((status, places(&answer)), (400, vec!["/secrets"]), "what is not there yet is refused first");
     let (status, answer) =
         put(&client, path, &json!({ "limits": { "cpu_ms": 60_001 }, "egress": ["https://a"] })).await;
     assert_eq!((status, places(&answer)), (400, vec!["/egress/0", "/limits/cpu_ms"]));

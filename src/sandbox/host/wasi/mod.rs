@@ -80,6 +80,8 @@ impl Wasi {
         if let Some(journal) = journal {
             stdio::capture(&mut builder, journal);
         }
+        hooks.tape.set_clocks(&mut builder);
+        random::set_seed(&mut builder, hooks.tape.seed());
         for (name, value) in &grant.settings {
             builder.env(name, value);
         }

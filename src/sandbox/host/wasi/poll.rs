@@ -1,4 +1,5 @@
-//! `wasi:io/poll` with a bound on what can be waited for at once: a list may name one handle any number of times.
+//! `wasi:io/poll` through the tape, and with a bound on what can be waited for at once: a list may name one handle any
+//! number of times.
 
 use wasmtime::component::{HasData, Resource};
 use wasmtime_wasi::{
@@ -26,13 +27,32 @@ impl Host for Waits<'_> {
         if pollables.len() > max {
             return Err(Exceeded::Poll { asked: pollables.len(), max }.into());
         }
-        self.0.ctx().table.poll(pollables).await
+        if let Some(ready) = self.0.tape.next_ready(pollables.len()) {
+            for index in &ready {
+                let pollable = Resource::new_borrow(pollables[*index as usize].rep());
+                self.0.ctx().table.block(pollable).await?;
+            }
+            return Ok(ready);
+        }
+        let ready = self.0.ctx().table.poll(pollables).await?;
+        self.0.tape.keep_ready(&ready);
+        Ok(ready)
     }
 }
 
 impl HostPollable for Waits<'_> {
     async fn ready(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<bool> {
-        self.0.ctx().table.ready(pollable).await
+        // As a wait for one handle that does not wait.
+        if let Some(ready) = self.0.tape.next_ready(1) {
+            let is_ready = !ready.is_empty();
+            if is_ready {
+                self.0.ctx().table.block(pollable).await?;
+            }
+            return Ok(is_ready);
+        }
+        let is_ready = self.0.ctx().table.ready(pollable).await?;
+        self.0.tape.keep_ready(if is_ready { &[0] } else { &[] });
+        Ok(is_ready)
     }
 
     async fn block(&mut self, pollable: Resource<DynPollable>) -> wasmtime::Result<()> {

@@ -1,12 +1,34 @@
 //! `wasi:random`, counted: a guest can have much randomness, and not make the host make gigabytes of it.
 
+use chacha20::{ChaCha20Rng, rand_core::SeedableRng as _};
 use wasmtime::component::HasData;
 use wasmtime_wasi::{
+    WasiCtxBuilder,
     p2::bindings::random::{insecure, random},
     random::WasiRandomView,
 };
 
 use super::{Exceeded, State};
+
+/// Which stream of a seed's random bytes is for `wasi:random/insecure`, and which for its seed.
+const INSECURE: u64 = 1;
+const INSECURE_SEED: u64 = 2;
+
+/// Has all random bytes of an attempt come from `seed`, where there is one: a recording keeps that and not the bytes.
+pub(super) fn set_seed(builder: &mut WasiCtxBuilder, seed: Option<[u8; 32]>) {
+    let Some(seed) = seed else { return };
+    let stream = |number: u64| {
+        let mut stream = ChaCha20Rng::from_seed(seed);
+        stream.set_stream(number);
+        stream
+    };
+    let mut insecure_seed = [0; 16];
+    chacha20::rand_core::Rng::fill_bytes(&mut stream(INSECURE_SEED), &mut insecure_seed);
+    builder
+        .secure_random(ChaCha20Rng::from_seed(seed))
+        .insecure_random(stream(INSECURE))
+        .insecure_random_seed(u128::from_le_bytes(insecure_seed));
+}
 
 /// The source of random bytes of one attempt.
 pub(super) struct Random<'a>(pub(super) &'a mut State);
