@@ -77,6 +77,9 @@ pub(super) struct Run {
     /// How much linear memory it may have, in MiB; without it 64, or as recorded
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=i64::from(MEMORY_MIB_MAX)))]
     memory: Option<u32>,
+    /// Count the instructions that it executes, which the same input makes the same; it runs slower
+    #[arg(long)]
+    fuel: bool,
     /// The attempt that the task is told; without it 1, or the recorded one
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: Option<u32>,
@@ -98,7 +101,7 @@ struct Plan {
 }
 
 pub(super) async fn run(args: Run) -> Result<(), Error> {
-    let output = args.output;
+    let (output, count_instructions) = (args.output, args.fuel);
     let Plan { component, attempt, recorded } = match &args.replay {
         Some(path) => {
             let bundle = read_bundle(path)?;
@@ -109,7 +112,8 @@ pub(super) async fn run(args: Run) -> Result<(), Error> {
     let limits = attempt.limits;
     let usual = sandbox::Config::default();
     let memory_bytes = usual.memory_bytes.max(limits.memory_bytes as u64);
-    let sandbox = sandbox(sandbox::Config { limits, max_concurrent: Some(1), memory_bytes, ..usual })?;
+    let sandbox =
+        sandbox(sandbox::Config { limits, max_concurrent: Some(1), memory_bytes, count_instructions, ..usual })?;
     let found = examine(&sandbox, component).await?;
     let task = &attempt.info.task;
     if !found.tasks.iter().any(|spec| spec.name == *task) {
@@ -265,6 +269,9 @@ fn tell(finished: &Finished, limits: sandbox::Limits) {
     }
     if let Some(unrecorded) = &finished.unrecorded {
         say(unrecorded);
+    }
+    if let Some(instructions) = finished.instructions {
+        say(&format!("{instructions} instructions"));
     }
     say(&used(&finished.usage, limits));
 }

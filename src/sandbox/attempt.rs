@@ -85,6 +85,8 @@ pub struct Finished {
     pub progress: Option<Payload>,
     /// What the host answered, where that was to be kept.
     pub recording: Option<Recording>,
+    /// How many instructions it executed, where they were counted and it returned by itself.
+    pub instructions: Option<u64>,
     /// What it asked first that its recording or its stubs do not hold, in words.
     pub unrecorded: Option<String>,
 }
@@ -99,6 +101,7 @@ impl Finished {
             log_lines_left_out: 0,
             progress: None,
             recording: None,
+            instructions: None,
             unrecorded: None,
         }
     }

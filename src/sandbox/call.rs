@@ -34,6 +34,9 @@ pub(super) async fn run(env: Arc<Env>, module: Module, attempt: Attempt, limits:
     let state = State::serving(env, Arc::clone(&control), &limits, info, progress, (grant, tape.clone()));
     let mut store = store(&module, state, &limits);
     let called = guarded(&control, call_run(&module, &mut store, input.as_str())).await;
+    // What a guest that was cut short has spent stands in its registers, and is lost with them.
+    let returned = matches!(called, Some(Ok(_)));
+    let instructions = store.get_fuel().ok().filter(|_| returned).map(|left| u64::MAX - left);
     let state = store.into_data();
     let Counts { requests, sent_bytes, received_bytes } = state.end_sending();
 
@@ -62,6 +65,7 @@ pub(super) async fn run(env: Arc<Env>, module: Module, attempt: Attempt, limits:
         log_lines_left_out,
         progress: state.reported,
         recording,
+        instructions,
         unrecorded,
     }
 }
@@ -90,6 +94,9 @@ fn store(module: &Module, state: State, limits: &Limits) -> Store<State> {
     store.limiter(|state| &mut state.limiter);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(look_up);
+    if store.data().env.count_instructions {
+        store.set_fuel(u64::MAX).expect("the engine was made to count");
+    }
     store.set_hostcall_fuel(limits.hostcall_bytes);
     store.set_max_component_handles(limits.handles);
     store

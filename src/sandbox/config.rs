@@ -42,6 +42,8 @@ pub struct Config {
     pub compile: CompileConfig,
     /// How outgoing requests are made.
     pub egress: egress::Config,
+    /// Whether the instructions that an attempt executes are counted. It slows guests, so it is for tools.
+    pub count_instructions: bool,
     /// The clock of log lines.
     pub clock: Clock,
     /// For tests of crashes: a log message equal to this ends the process at once.
@@ -120,6 +122,7 @@ impl Default for Config {
             module: ModuleLimits::default(),
             compile: CompileConfig::default(),
             egress: egress::Config::default(),
+            count_instructions: false,
             clock: Arc::new(system_now),
             #[cfg(debug_assertions)]
             abort_on_log: None,

@@ -88,6 +88,8 @@ pub(super) struct Plan {
     pub(super) memory_bytes: u64,
     /// The wasm stack, in bytes.
     pub(super) stack_bytes: usize,
+    /// Whether instructions are counted.
+    pub(super) count_instructions: bool,
 }
 
 /// The engine of a process, with how it came about.
@@ -133,7 +135,13 @@ pub(super) fn compiler(plan: Plan) -> Result<Engine, wasmtime::Error> {
 
 /// Returns how code must be compiled for an engine of this layout.
 pub(super) fn plan(config: &Config, layout: Layout, tier: Tier) -> Plan {
-    Plan { layout, tier, memory_bytes: memory_bytes(config) as u64, stack_bytes: config.module.stack_bytes }
+    Plan {
+        layout,
+        tier,
+        memory_bytes: memory_bytes(config) as u64,
+        stack_bytes: config.module.stack_bytes,
+        count_instructions: config.count_instructions,
+    }
 }
 
 fn engine(config: &Config, layout: Layout) -> Result<Built, wasmtime::Error> {
@@ -150,7 +158,7 @@ fn settings(plan: Plan) -> wasmtime::Config {
     settings
         .cranelift_nan_canonicalization(true)
         .epoch_interruption(true)
-        .consume_fuel(false)
+        .consume_fuel(plan.count_instructions)
         .concurrency_support(false)
         .max_wasm_stack(plan.stack_bytes)
         .async_stack_size(plan.stack_bytes + HOST_STACK_BYTES)

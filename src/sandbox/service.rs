@@ -91,6 +91,7 @@ impl Sandbox {
             clock: Arc::clone(&config.clock),
             counts: config.module,
             egress,
+            count_instructions: config.count_instructions,
             #[cfg(debug_assertions)]
             abort_on_log: config.abort_on_log.clone(),
         });

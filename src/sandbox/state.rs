@@ -25,6 +25,8 @@ pub(super) struct Env {
     pub(super) clock: Clock,
     pub(super) counts: ModuleLimits,
     pub(super) egress: Arc<Egress>,
+    /// Whether instructions are counted.
+    pub(super) count_instructions: bool,
     #[cfg(debug_assertions)]
     pub(super) abort_on_log: Option<String>,
 }

@@ -93,7 +93,7 @@ async fn a_local_run_has_its_requests_answered_from_a_file_or_not_at_all() {
         |input: &str| ["module", "run", &module, "fetch.json", "--http", &stubs, "--input", input].map(str::to_owned);
     for (address, code, parts) in [
         ("https://shop.example/7", 0, &[][..]),
-        ("https://down.example/", 1, &["connection-refused"]),
+        ("https://down.example/", 1, &["HTTP_UNREACHABLE"]),
         ("https://shop.example/8", 1, &["EGRESS_DENIED", "no stub answers `GET https://shop.example/8`"]),
     ] {
         let args = args(&url(address));

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use sandkeep_sdk::bindings::sandkeep::task::log;
 use sandkeep_sdk::bindings::{Guest, TaskError, TaskSpec, export_module};
 use sandkeep_sdk::guest;
+use sandkeep_sdk::http::Request;
 use serde_json::Value;
 
 /// The tasks, each with what it does.
@@ -16,6 +17,7 @@ const TASKS: &[(&str, &str)] = &[
     ("hostile.output_invalid", "Returns a text that is not JSON: OUTPUT_INVALID."),
     ("hostile.output_large", "Returns a JSON string of `bytes`, 2 MiB if not given: PAYLOAD_TOO_LARGE."),
     ("hostile.log_flood", "Logs `lines` (100,000) lines of `bytes` (100) bytes, then succeeds: the log is cut."),
+    ("hostile.requests", "Gets `url` until that is refused, and fails with what refused it: EGRESS_DENIED."),
     ("hostile.error_invalid", "Fails with an empty code and details that are not JSON."),
 ];
 
@@ -42,6 +44,7 @@ impl Guest for Module {
             "hostile.output_invalid" => Ok("{\"not\": JSON".to_owned()),
             "hostile.output_large" => Ok(format!("\"{}\"", "x".repeat(number(&input, "bytes", 2 << 20)))),
             "hostile.log_flood" => Ok(log_flood(number(&input, "lines", 100_000), number(&input, "bytes", 100))),
+            "hostile.requests" => Err(requests(input["url"].as_str().unwrap_or_default())),
             "hostile.error_invalid" => Err(failure("", "", Some("{not JSON"))),
             _ => Err(failure("UNKNOWN_TASK", "this module has no such task", None)),
         }
@@ -74,6 +77,15 @@ fn log_flood(lines: usize, bytes: usize) -> String {
         log::write(log::Level::Info, &line, None);
     }
     lines.to_string()
+}
+
+fn requests(url: &str) -> TaskError {
+    loop {
+        if let Err(error) = Request::get(url).send() {
+            let error = sandkeep_sdk::TaskError::from(error);
+            return failure(&error.code, &error.message, None);
+        }
+    }
 }
 
 fn number(input: &Value, name: &str, default: usize) -> usize {

@@ -171,3 +171,19 @@ async fn a_crowd_waits_for_slots_and_none_fails() {
     }
     assert_eq!(sandbox.in_use(), (0, 0), "C061");
 }
+
+#[tokio::test]
+async fn instructions_are_counted_where_that_is_asked_for() {
+    let counting = sandbox_with(|config| config.count_instructions = true);
+    let module = inspect(&counting, &Guest::echo()).await;
+    let mut counts = Vec::new();
+    for _ in 0..2 {
+        counts.push(counting.run(&module, attempt()).await.unwrap().instructions.unwrap());
+    }
+    assert!(counts[0] > 0 && counts[0] == counts[1], "{counts:?}");
+    assert_eq!(run(&sandbox(), &Guest::echo()).await.instructions, None);
+    let spinning = inspect(&counting, &Guest::spinning()).await;
+    let stopped = counting.run(&spinning, attempt()).await.unwrap();
+    assert_eq!(code_of(&stopped), &crate::model::code::CPU_LIMIT);
+    assert_eq!(stopped.instructions, None, "it is not known");
+}

@@ -33,6 +33,8 @@ pub(super) enum Made {
     Text(Guest),
     /// It is a task of `guests/hostile`, called with this input.
     Task(&'static str, Value),
+    /// It is a task that every server has, called with this input.
+    Builtin(&'static str, Value),
 }
 
 impl Case {
@@ -44,6 +46,11 @@ impl Case {
     /// A task of `guests/hostile` that must end with one of `ends`.
     pub(super) fn task(name: &'static str, task: &'static str, input: Value, ends: &'static [&'static str]) -> Self {
         Self { name, act: Act::Run { guest: Made::Task(task, input), attempts: 1, ends } }
+    }
+
+    /// A task that every server has, which must end with one of `ends`.
+    pub(super) fn builtin(name: &'static str, task: &'static str, input: Value, ends: &'static [&'static str]) -> Self {
+        Self { name, act: Act::Run { guest: Made::Builtin(task, input), attempts: 1, ends } }
     }
 
     /// A file that must be refused.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     Case,
     case::{Act, Made},
-    cpu, handles, lifecycle, logs, memory, transport, upload, values, wasi,
+    cpu, egress, handles, lifecycle, logs, memory, transport, upload, values, wasi,
 };
 
 /// Every case by its kind.
@@ -18,6 +18,7 @@ fn all() -> Vec<(&'static str, Vec<Case>)> {
         ("handles", handles::cases()),
         ("wasi", wasi::cases()),
         ("logs", logs::cases()),
+        ("egress", egress::cases(egress::Ports::default())),
         ("upload", upload::cases()),
         ("upload", upload::own_cases()),
         ("transport", transport::cases()),

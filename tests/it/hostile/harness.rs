@@ -200,6 +200,7 @@ pub(super) async fn attack(client: &Client, id: &str, made: Made, attempts: u32)
     let (task, input) = match made {
         Made::Text(guest) => (push(client, id, guest).await, json!({ "n": 1 })),
         Made::Task(task, input) => (format!("hostile.{task}"), input),
+        Made::Builtin(task, input) => (task.to_owned(), input),
     };
     client.register(&case::workflow(id, &task, attempts, attempt_ms())).await;
     client.start(id, id, input).await;

@@ -8,6 +8,7 @@
 mod case;
 mod cpu;
 mod document;
+mod egress;
 #[path = "../../../src/sandbox/tests/guest.rs"]
 #[allow(dead_code, reason = "it is shared with the sandbox's own tests, and not all of it is used here")]
 pub(crate) mod guest;

@@ -124,7 +124,7 @@ async fn uploads_without_manners_harm_nobody() {
             "refused".to_owned()
         })
         .await;
-    harness.own(next(), async |_| parallel(&client).await).await;
+    harness.own(next(), async |server| parallel(&server.client()).await).await;
     harness
         .own(next(), async |server| {
             for name in ["a%2Fb", "%2e%2e", "..", "a%00b", "../../etc/passwd", "%ff", "A", "a%0d%0ab", "-", "%"] {
@@ -137,7 +137,7 @@ async fn uploads_without_manners_harm_nobody() {
     assert!(cases.next().is_none(), "every case was acted out");
 }
 
-/// Each of many uploads at once is taken, or told to come again.
+/// Each of many uploads at once is taken, or told to come again. `client` is not used again, so that its connections go.
 async fn parallel(client: &Client) -> String {
     let bytes = real("orders");
     let answers = join_all((0..100).map(|_| upload(client, "orders", bytes.clone()))).await;

@@ -29,6 +29,8 @@ pub(in super::super) struct Wasi {
     hooks: egress::Hooks,
     /// Random bytes that may still be asked for.
     random_bytes_left: u64,
+    /// Where they come from; none: from the system.
+    seeded: Option<random::Seeded>,
 }
 
 /// A limit of the host that a guest passed, where its interface has no error to say so.
@@ -81,14 +83,14 @@ impl Wasi {
             stdio::capture(&mut builder, journal);
         }
         hooks.tape.set_clocks(&mut builder);
-        random::set_seed(&mut builder, hooks.tape.seed());
+        let seeded = hooks.tape.seed().map(|seed| random::Seeded::new(seed, &mut builder));
         for (name, value) in &grant.settings {
             builder.env(name, value);
         }
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS_BYTES_MAX);
         let variables = grant.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Self { ctx: builder.build(), variables, http, hooks, random_bytes_left: random_bytes }
+        Self { ctx: builder.build(), variables, http, hooks, random_bytes_left: random_bytes, seeded }
     }
 
     /// Ends what the attempt sends, and returns what it sent.

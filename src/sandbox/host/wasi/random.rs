@@ -1,6 +1,9 @@
 //! `wasi:random`, counted: a guest can have much randomness, and not make the host make gigabytes of it.
 
-use chacha20::{ChaCha20Rng, rand_core::SeedableRng as _};
+use chacha20::{
+    ChaCha20Rng,
+    rand_core::{Rng as _, SeedableRng as _},
+};
 use wasmtime::component::HasData;
 use wasmtime_wasi::{
     WasiCtxBuilder,
@@ -14,20 +17,32 @@ use super::{Exceeded, State};
 const INSECURE: u64 = 1;
 const INSECURE_SEED: u64 = 2;
 
-/// Has all random bytes of an attempt come from `seed`, where there is one: a recording keeps that and not the bytes.
-pub(super) fn set_seed(builder: &mut WasiCtxBuilder, seed: Option<[u8; 32]>) {
-    let Some(seed) = seed else { return };
-    let stream = |number: u64| {
-        let mut stream = ChaCha20Rng::from_seed(seed);
-        stream.set_stream(number);
-        stream
-    };
-    let mut insecure_seed = [0; 16];
-    chacha20::rand_core::Rng::fill_bytes(&mut stream(INSECURE_SEED), &mut insecure_seed);
-    builder
-        .secure_random(ChaCha20Rng::from_seed(seed))
-        .insecure_random(stream(INSECURE))
-        .insecure_random_seed(u128::from_le_bytes(insecure_seed));
+/// The random bytes of an attempt that goes through a tape: all come from one seed, so that the recording keeps that and
+/// not the bytes. They are taken here and not by way of `wasmtime-wasi`, whose way of taking them may change.
+pub(super) struct Seeded {
+    secure: ChaCha20Rng,
+    insecure: ChaCha20Rng,
+}
+
+impl Seeded {
+    pub(super) fn new(seed: [u8; 32], builder: &mut WasiCtxBuilder) -> Self {
+        let stream = |number: u64| {
+            let mut stream = ChaCha20Rng::from_seed(seed);
+            stream.set_stream(number);
+            stream
+        };
+        let mut insecure_seed = [0; 16];
+        stream(INSECURE_SEED).fill_bytes(&mut insecure_seed);
+        builder.insecure_random_seed(u128::from_le_bytes(insecure_seed));
+        Self { secure: stream(0), insecure: stream(INSECURE) }
+    }
+}
+
+fn bytes_of(stream: &mut ChaCha20Rng, len: u64) -> Vec<u8> {
+    // It was counted before, so that it fits.
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+    stream.fill_bytes(&mut bytes);
+    bytes
 }
 
 /// The source of random bytes of one attempt.
@@ -51,16 +66,26 @@ impl Random<'_> {
         wasi.random_bytes_left = left.ok_or(Exceeded::Random { max: limits.random_bytes })?;
         Ok(())
     }
+
+    fn seeded(&mut self) -> Option<&mut Seeded> {
+        self.0.wasi().0.seeded.as_mut()
+    }
 }
 
 impl random::Host for Random<'_> {
     fn get_random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
         self.spend(len)?;
+        if let Some(seeded) = self.seeded() {
+            return Ok(bytes_of(&mut seeded.secure, len));
+        }
         random::Host::get_random_bytes(self.0.random(), len)
     }
 
     fn get_random_u64(&mut self) -> wasmtime::Result<u64> {
         self.spend(8)?;
+        if let Some(seeded) = self.seeded() {
+            return Ok(seeded.secure.next_u64());
+        }
         random::Host::get_random_u64(self.0.random())
     }
 }
@@ -68,11 +93,17 @@ impl random::Host for Random<'_> {
 impl insecure::Host for Random<'_> {
     fn get_insecure_random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
         self.spend(len)?;
+        if let Some(seeded) = self.seeded() {
+            return Ok(bytes_of(&mut seeded.insecure, len));
+        }
         insecure::Host::get_insecure_random_bytes(self.0.random(), len)
     }
 
     fn get_insecure_random_u64(&mut self) -> wasmtime::Result<u64> {
         self.spend(8)?;
+        if let Some(seeded) = self.seeded() {
+            return Ok(seeded.insecure.next_u64());
+        }
         insecure::Host::get_insecure_random_u64(self.0.random())
     }
 }
