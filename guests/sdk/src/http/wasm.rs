@@ -120,6 +120,7 @@ fn error_of_stream(error: StreamError) -> Error {
         StreamError::Closed => Error::Unreachable("the connection was closed".to_owned()),
         StreamError::LastOperationFailed(error) => match http_error_code(&error) {
             Some(code) => error_of(code),
+            // The host's own words: more was written than it takes.
             None => Error::TooLarge(error.to_debug_string()),
         },
     }

@@ -6,6 +6,7 @@
 //!
 //! What belongs to an attempt is made when its guest first asks for it: most modules never do.
 
+mod http_error;
 mod outgoing;
 mod poll;
 mod random;
@@ -17,6 +18,9 @@ use wasmtime_wasi_config::{WasiConfig, WasiConfigVariables};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::super::{egress, grant::Grant, journal::Journal, state::State};
+
+/// The interface of requests and responses, in the version that this host has.
+const TYPES: &str = "wasi:http/types@0.2.12";
 
 /// What all headers of one message may take, in bytes, bookkeeping included.
 const FIELDS_BYTES_MAX: usize = 16 * 1024;
@@ -123,6 +127,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     p2::random::random::add_to_linker::<State, random::HasRandom>(linker, |state| random::Random(state))?;
     p2::random::insecure::add_to_linker::<State, random::HasRandom>(linker, |state| random::Random(state))?;
     outgoing::add_to_linker(linker)?;
+    http_error::add_to_linker(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }

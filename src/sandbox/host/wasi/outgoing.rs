@@ -17,10 +17,7 @@ use wasmtime_wasi::{
 };
 use wasmtime_wasi_http::p2::body::HostOutgoingBody;
 
-use super::{super::super::egress::Outgoing, State};
-
-/// The interface, in the version that this host has.
-const TYPES: &str = "wasi:http/types@0.2.12";
+use super::{super::super::egress::Outgoing, State, TYPES};
 
 /// Takes the place of the function that gives a guest the stream.
 pub(super) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
