@@ -13,6 +13,8 @@ use super::Failure;
 pub struct Api {
     http: reqwest::Client,
     base: Arc<str>,
+    /// Whom it asks for.
+    tenant: Arc<str>,
 }
 
 #[derive(Deserialize)]
@@ -29,7 +31,19 @@ impl Api {
     /// Makes a client for the server at `url`.
     pub fn new(url: &str) -> Result<Self, Failure> {
         let http = reqwest::Client::builder().no_proxy().tcp_nodelay(true).timeout(Duration::from_secs(120)).build()?;
-        Ok(Self { http, base: url.trim_end_matches('/').into() })
+        Ok(Self { http, base: url.trim_end_matches('/').into(), tenant: "default".into() })
+    }
+
+    /// Makes a tenant and returns a client that asks for it.
+    pub async fn tenant(&self, name: &str) -> Result<Self, Failure> {
+        self.post("tenants", json!({ "tenant": name }).to_string()).await?;
+        Ok(Self { tenant: name.into(), ..self.clone() })
+    }
+
+    /// Uploads a module.
+    pub async fn upload(&self, name: &str, bytes: Vec<u8>) -> Result<(), Failure> {
+        let request = self.http.post(format!("{}/v1/modules/{name}", self.base)).body(bytes);
+        self.answer(request.header(CONTENT_TYPE, "application/wasm")).await.map(drop)
     }
 
     /// Registers a document.
@@ -87,7 +101,7 @@ impl Api {
     }
 
     async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Vec<u8>, Failure> {
-        let response = request.send().await?;
+        let response = request.header("x-sandkeep-tenant", &*self.tenant).send().await?;
         let status: StatusCode = response.status();
         let bytes = response.bytes().await?;
         if status.is_success() {

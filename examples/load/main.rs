@@ -5,6 +5,7 @@
 //! - `drive`: closed loops of executions, counted while a window is open
 //! - `timers`: many timers due close together, and how late they fire
 //! - `sleepers`: executions that sleep, and the server's memory and start with them
+//! - `neighbour`: a tenant's small executions alone, and beside a tenant that takes all it can
 //! - `process`: a server of its own, and what the kernel says of one
 //! - `flush`: how long this disk takes to flush, beside which every figure must be read
 //!
@@ -14,6 +15,7 @@
 mod api;
 mod drive;
 mod flush;
+mod neighbour;
 mod process;
 mod sleepers;
 mod timers;
@@ -72,6 +74,9 @@ struct Arguments {
     /// How many executions sleep
     #[arg(long, default_value_t = 100_000)]
     sleepers: usize,
+    /// How many small executions run in each situation beside a greedy tenant
+    #[arg(long, default_value_t = 2_000)]
+    neighbours: usize,
     /// Measure how long the disk takes to flush
     #[arg(long)]
     flush: bool,
@@ -90,6 +95,8 @@ enum Scenario {
     Timers,
     /// Executions that sleep
     Sleep,
+    /// Small executions beside a greedy tenant
+    Neighbour,
 }
 
 /// How many steps a fan has.
@@ -125,7 +132,8 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
     if arguments.server.is_none() && arguments.binary.is_none() {
         return Ok(());
     }
-    let all = [Scenario::Chain, Scenario::Single, Scenario::Fan, Scenario::Timers, Scenario::Sleep];
+    let all =
+        [Scenario::Chain, Scenario::Single, Scenario::Fan, Scenario::Timers, Scenario::Sleep, Scenario::Neighbour];
     let chosen = if arguments.scenarios.is_empty() { &all[..] } else { &arguments.scenarios };
     for scenario in chosen {
         let dir = tempfile::tempdir_in(&parent)?;
@@ -148,6 +156,11 @@ async fn measure(arguments: &Arguments, scenario: Scenario, server: &mut Server)
         Scenario::Fan => ("fan", FAN_STEPS, 4),
         Scenario::Timers => {
             let line = timers::measure(&Api::new(server.url())?, arguments.timers, TIMERS_WITHIN).await?;
+            return Ok(serde_json::to_string(&line)?);
+        }
+        Scenario::Neighbour => {
+            let module = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/guests/dist/hostile.wasm"));
+            let line = neighbour::measure(server.url(), arguments.neighbours, module).await?;
             return Ok(serde_json::to_string(&line)?);
         }
         Scenario::Sleep => return Ok(serde_json::to_string(&sleepers::measure(server, arguments.sleepers).await?)?),

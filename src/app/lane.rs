@@ -24,9 +24,9 @@ use super::{
     writer::{Job, Lost},
 };
 use crate::{
-    engine::{self, Answer, Command, Refusal},
+    engine::{self, Answer, Checked, Command, Refusal},
     model::{
-        Execution, ExecutionId, RunKey, TenantId, UnitKey,
+        Execution, ExecutionId, Payload, RunKey, TenantId, Timestamp, UnitKey,
         event::Event,
         fold,
         id::UnitRef,
@@ -168,6 +168,15 @@ impl Inner {
     pub(super) fn tell(&self, run: &RunKey, command: Command) {
         let what = What::Command(Box::new(command), Some(run.run), None);
         self.lanes.send(Ask { key: run.execution_key(), what, reply: None, logs: Vec::new() });
+    }
+
+    /// Has a result checked beside the lanes, and tells its run the verdict.
+    fn check_result(self: &Arc<Self>, run: RunKey, definition: Arc<Definition>, at: Timestamp, result: Payload) {
+        let app = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            let verdict = engine::check_result(&definition, &result);
+            app.tell(&run, Command::Checked(Checked { at, result, verdict }));
+        });
     }
 
     /// A unit must stop: taken back where it is queued, else its holder is told.
@@ -432,7 +441,7 @@ impl Lane {
             Some(stage) => stage,
             None => new.insert(Box::new(Stage::new(self.index, key.clone(), seq_before))),
         };
-        stage.add(decision, &entry.execution, now);
+        stage.add(decision);
         stage.add_logs(logs.clone());
         stage.asked.push((Ask { key, what: again, reply, logs }, answer));
         new
@@ -468,11 +477,8 @@ impl Lane {
     fn send_off(&mut self, mut stage: Box<Stage>) {
         let Some(entry) = self.states.get_mut(&stage.key) else { return };
         if stage.is_empty() {
-            for (ask, answer) in stage.asked {
-                answer_now(ask.reply, Ok(answer));
-            }
-            let deferred = std::mem::take(&mut entry.deferred);
-            for ask in deferred.into_iter().rev() {
+            // Nothing to write, but what follows may have to go on.
+            for ask in self.hand_out(&mut stage).into_iter().rev() {
                 self.inbox.push_front(ask);
             }
             return;
@@ -499,6 +505,7 @@ impl Lane {
         entry.in_flight = false;
         let deferred = std::mem::take(&mut entry.deferred);
         let run = entry.execution.key.clone();
+        let definition = Arc::clone(&entry.definition);
         let seq = entry.execution.last_seq;
         let terminal = entry.execution.status.is_terminal();
         if terminal {
@@ -528,6 +535,9 @@ impl Lane {
         }
         if stage.goes_on {
             self.app.tell(&run, Command::Continue);
+        }
+        if let Some((at, result)) = stage.to_check.take().filter(|_| !terminal) {
+            self.app.check_result(run, definition, at, result);
         }
         for (ask, answer) in stage.asked.drain(..) {
             answer_now(ask.reply, Ok(answer));
@@ -580,7 +590,11 @@ impl Lane {
             What::Command(command, ..) => {
                 matches!(
                     **command,
-                    Command::Continue | Command::TimerDue(_) | Command::Stopped { .. } | Command::Lost(_)
+                    Command::Continue
+                        | Command::Checked(_)
+                        | Command::TimerDue(_)
+                        | Command::Stopped { .. }
+                        | Command::Lost(_)
                 )
             }
             What::Read(_) | What::Repair => false,

@@ -35,6 +35,8 @@ pub(super) struct Stage {
     pub(super) stops: Vec<(UnitKey, u32)>,
     /// Whether the turn goes on.
     pub(super) goes_on: bool,
+    /// The result that is to be checked, and when it was evaluated.
+    pub(super) to_check: Option<(Timestamp, Payload)>,
     /// What was asked, with what is answered after the commit; decided again where the race was lost.
     pub(super) asked: Vec<(Ask, Answer)>,
     logs: Vec<LogLine>,
@@ -53,6 +55,7 @@ impl Stage {
             timers: BTreeMap::new(),
             stops: Vec::new(),
             goes_on: false,
+            to_check: None,
             asked: Vec::new(),
             logs: Vec::new(),
             keys: Vec::new(),
@@ -60,10 +63,9 @@ impl Stage {
     }
 
     /// Adds a decision.
-    pub(super) fn add(&mut self, decision: Decision, execution: &Execution, now: Timestamp) {
-        let at = now.max(execution.updated_at);
+    pub(super) fn add(&mut self, decision: Decision) {
         for event in decision.events {
-            self.push(&event, at);
+            self.push(&event, decision.at);
         }
         for effect in decision.effects {
             match effect {
@@ -82,6 +84,7 @@ impl Stage {
                 }
                 Effect::Keep(key) => self.keys.push(key),
                 Effect::Continue => self.goes_on = true,
+                Effect::Check(at, result) => self.to_check = Some((at, result)),
             }
         }
     }

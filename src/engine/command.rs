@@ -15,6 +15,8 @@ pub enum Command {
     Start(Start),
     /// Go on with a turn that reached its bound.
     Continue,
+    /// The result was checked against the document's `output` schema.
+    Checked(Checked),
     /// A timer of the run is due.
     TimerDue(TimerKey),
     /// A delivery reports how its attempt ended.
@@ -37,6 +39,17 @@ pub enum Command {
         /// Why.
         reason: String,
     },
+}
+
+/// A result that was checked against the document's `output` schema, off the lanes.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// When it was evaluated: that is the time at which the run ends with it, so that it is the same then.
+    pub at: Timestamp,
+    /// The result.
+    pub result: Payload,
+    /// Whether it fits; else why not.
+    pub verdict: Result<(), Failure>,
 }
 
 /// Begin an execution. Its input was checked and has its defaults.

@@ -1,7 +1,7 @@
 //! What follows from a command: events, and effects as data.
 
 use crate::model::{
-    Event, Payload, UnitKey,
+    Event, Payload, Timestamp, UnitKey,
     row::{KeyRow, ReadyRow, TimerKey, TimerRow},
 };
 
@@ -11,6 +11,8 @@ use crate::model::{
 pub struct Decision {
     /// The events, which are already part of the state.
     pub events: Vec<Event>,
+    /// The time of all of them.
+    pub at: Timestamp,
     /// What is to be done once they are committed; the rows among them are part of the commit.
     pub effects: Vec<Effect>,
     /// What the one who asked is told.
@@ -34,6 +36,9 @@ pub enum Effect {
     Keep(KeyRow),
     /// The turn reached its bound: command `Continue` follows.
     Continue,
+    /// The result, evaluated at this time, is to be checked against the document's `output` schema: command `Checked`
+    /// follows.
+    Check(Timestamp, Payload),
 }
 
 /// What the one who asked is told.

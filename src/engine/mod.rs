@@ -10,6 +10,7 @@
 
 mod cancel;
 mod command;
+mod complete;
 mod decision;
 mod evaluate;
 mod progress;
@@ -29,7 +30,8 @@ mod wind_down;
 #[cfg(test)]
 mod tests;
 
-pub use command::{Command, Lost, Refusal, Repin, RepinTo, Report, Signal, Start};
+pub use command::{Checked, Command, Lost, Refusal, Repin, RepinTo, Report, Signal, Start};
+pub use complete::check_result;
 pub use decision::{Answer, Decision, Effect};
 pub use query::{QueryError, query};
 pub use rows::{rows_of, stopping};
@@ -51,11 +53,13 @@ pub fn decide(
     facts: &Facts,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let now = now.max(execution.updated_at);
+    // What was checked ends the run at the time at which it was evaluated.
+    let now = if let Command::Checked(checked) = &command { checked.at } else { now }.max(execution.updated_at);
     let mut turn = Turn::new(execution, definition, facts, now);
     let answer = match command {
         Command::Start(start) => start::decide(&mut turn, start)?,
         Command::Continue => Answer::Done,
+        Command::Checked(checked) => complete::decide(&mut turn, checked)?,
         Command::TimerDue(timer) => timer_due::decide(&mut turn, &timer)?,
         Command::Report(report) => report::decide_report(&mut turn, report)?,
         Command::Lost(lost) => report::decide_lost(&mut turn, lost)?,

@@ -1,12 +1,12 @@
 //! Goes on: starts every step whose dependencies are resolved, and ends the run when nothing is left.
 
-use super::{decision::Effect, evaluate, resolve, turn::Turn, wind_down};
+use super::{complete, decision::Effect, evaluate, resolve, turn::Turn, wind_down};
 use crate::{
     model::{
         Failure, Payload, SignalName, Status, StepIndex, UnitKey, code,
         event::{
             ScheduledInput, SignalConsumed, StepFailed, StepScheduled, StepSkipped, StepSucceeded, TimerStarted,
-            UnitTimeouts, WorkflowCompleted, WorkflowFailed,
+            UnitTimeouts,
         },
         execution::Target,
         row::TimerKey,
@@ -23,11 +23,11 @@ pub(super) fn advance(turn: &mut Turn<'_>) {
             turn.record(StepFailed { unit, error });
         }
     }
-    if turn.execution.status == Status::Running && turn.execution.started_at.is_some() && turn.execution.unended == 0 {
-        complete(turn);
+    if turn.execution.is_through() {
+        complete::advance(turn);
     }
     wind_down::advance(turn);
-    if turn.is_full() && turn.execution.waiting() == crate::model::row::Waiting::Turn {
+    if turn.is_full() && turn.execution.waiting() == crate::model::row::Waiting::Turn && !turn.execution.is_through() {
         turn.also(Effect::Continue);
     }
 }
@@ -140,25 +140,4 @@ pub(super) fn room_for_events(turn: &Turn<'_>) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// Every step is resolved: the result is evaluated and the run ends.
-fn complete(turn: &mut Turn<'_>) {
-    let definition: &Definition = turn.definition;
-    let output = match &definition.result {
-        Some(template) => evaluate::render(turn, template),
-        None => Ok(Payload::null()),
-    };
-    let checked = output.and_then(|output| match &definition.output {
-        Some(schema) => schema.check(&output.to_value()).map(|()| output).map_err(|violations| {
-            let message = "the result does not fit the document's `output` schema";
-            let details = serde_json::json!({ "violations": violations });
-            Failure::engine(code::OUTPUT_CONTRACT_VIOLATION, message).with_details(Payload::from_value(&details))
-        }),
-        None => Ok(output),
-    });
-    match checked {
-        Ok(output) => turn.record(WorkflowCompleted { output }),
-        Err(error) => turn.record(WorkflowFailed { error, unit: None }),
-    }
 }

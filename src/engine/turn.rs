@@ -110,6 +110,6 @@ impl<'a> Turn<'a> {
     }
 
     pub(super) fn finish(self, answer: Answer) -> Decision {
-        Decision { events: self.events, effects: self.effects, answer }
+        Decision { events: self.events, at: self.now, effects: self.effects, answer }
     }
 }

@@ -386,7 +386,7 @@ impl Execution {
     pub fn waiting(&self) -> Waiting {
         if self.status.is_terminal() {
             Waiting::Nothing
-        } else if (!self.startable.is_empty() && self.status == Status::Running) || !self.to_stop.is_empty() {
+        } else if self.goes_on() {
             Waiting::Turn
         } else if self.scheduled > 0 {
             Waiting::Work
@@ -395,6 +395,16 @@ impl Execution {
         } else {
             Waiting::Signal
         }
+    }
+
+    /// Whether the engine has something to do that waits for nobody.
+    fn goes_on(&self) -> bool {
+        (self.status == Status::Running && !self.startable.is_empty()) || self.is_through() || !self.to_stop.is_empty()
+    }
+
+    /// Whether every step is resolved and the run is to end with its result.
+    pub fn is_through(&self) -> bool {
+        self.status == Status::Running && self.started_at.is_some() && self.unended == 0
     }
 
     /// Returns the row of the execution.

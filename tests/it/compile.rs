@@ -4,16 +4,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Server, guest, scale, until, workflow};
-
-/// `bytes` with a section that says `mark`: another digest of the same module.
-fn marked(bytes: &[u8], mark: &str) -> Vec<u8> {
-    let mut marked = bytes.to_vec();
-    let section = [&[u8::try_from(mark.len()).unwrap()], mark.as_bytes()].concat();
-    marked.extend([0, u8::try_from(section.len()).unwrap()]);
-    marked.extend(section);
-    marked
-}
+use crate::support::{Client, Server, guest, marked, scale, until, workflow};
 
 async fn upload(client: &Client, name: &str, bytes: Vec<u8>) -> (u16, Value) {
     let request = client.http().post(client.at(&format!("/v1/modules/{name}")));

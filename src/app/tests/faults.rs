@@ -188,3 +188,25 @@ async fn an_unreadable_execution_hits_no_other() {
     assert_eq!(bad.unwrap_err().code, ErrorCode::Internal, "C089");
     assert_eq!(good.unwrap().status, "RUNNING", "C089");
 }
+
+/// Both a turn that was cut at its bound and a result that waits for its check have no row that would bring them back.
+#[tokio::test]
+async fn a_run_that_has_more_to_do_goes_on_after_a_restart() {
+    let steps: Vec<Value> = (0..20).map(|number| json!({ "id": format!("s{number}"), "compute": number })).collect();
+    let document = json!({
+        "ir_version": "sandkeep-ir/1", "name": "w", "version": "1", "steps": steps,
+        "result": "${ steps.s19.output }", "output": { "const": 19 },
+    });
+    for turn_events in [4, 256] {
+        let store = Memory::new();
+        let mut cut = settings();
+        cut.limits.turn_events = turn_events;
+        let server = Server::with(&store, cut).await;
+        server.0.register_workflow(&tenant(), document.to_string().as_bytes(), true).await.unwrap();
+        store.fail_commits(1..1_000, Fault::Refused);
+        server.start("w", "e-1").await.unwrap();
+        let server = Server::on(&store.reopen()).await;
+        let state = server.ended("e-1").await;
+        assert_eq!(state.status, "COMPLETED", "{turn_events}: {:?}", state.error);
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Answer, Command, Decision, Effect, Lost, Refusal, Report, Signal, Start, decide};
+use super::{Answer, Checked, Command, Decision, Effect, Lost, Refusal, Report, Signal, Start, check_result, decide};
 use crate::{
     model::{
         DeliveryId, Event, Execution, ExecutionId, Facts, Failure, Payload, SignalName, StoredEvent, TenantId,
@@ -27,6 +27,8 @@ pub(super) struct Bench {
     pub(super) now: Timestamp,
     pub(super) history: Vec<(Event, Timestamp)>,
     pub(super) effects: Vec<Effect>,
+    /// Whether a result that is to be checked is checked at once.
+    pub(super) checks: bool,
 }
 
 /// Returns a document with these steps and nothing else of note.
@@ -54,6 +56,7 @@ impl Bench {
             now: Timestamp(1_000),
             history: Vec::new(),
             effects: Vec::new(),
+            checks: true,
         }
     }
 
@@ -81,11 +84,18 @@ impl Bench {
     pub(super) fn ask(&mut self, command: Command) -> Result<Answer, Refusal> {
         let before = self.execution.clone();
         match decide(&mut self.execution, &self.definition, command, &self.facts, self.now) {
-            Ok(Decision { events, effects, answer }) => {
-                let at = self.now.max(before.updated_at);
+            Ok(Decision { events, at, effects, answer }) => {
                 self.history.extend(events.into_iter().map(|event| (event, at)));
                 let goes_on = effects.contains(&Effect::Continue);
+                let to_check = effects.iter().find_map(|effect| match effect {
+                    Effect::Check(at, result) => Some((*at, result.clone())),
+                    _ => None,
+                });
                 self.effects.extend(effects);
+                if let Some((at, result)) = to_check.filter(|_| self.checks) {
+                    let verdict = check_result(&self.definition, &result);
+                    self.ask(Command::Checked(Checked { at, result, verdict }))?;
+                }
                 if goes_on {
                     self.ask(Command::Continue)?;
                 }

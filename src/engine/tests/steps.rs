@@ -318,3 +318,61 @@ fn a_module_must_serve_the_version_asked_for() {
     bench.start("{}").unwrap();
     assert_eq!(bench.status("a"), UnitStatus::Scheduled);
 }
+
+fn with_output_schema(result: &str) -> Bench {
+    let mut document = document(json!([{ "id": "a", "task": "t.work" }]));
+    document["output"] = json!({ "type": "object", "properties": { "done": { "const": true } } });
+    document["result"] = result.into();
+    let mut bench = Bench::new(&document);
+    bench.start("{}").unwrap();
+    bench
+}
+
+#[test]
+fn a_result_is_checked_before_the_run_ends_with_it() {
+    for (result, ended) in [("${ steps.a.output }", "WorkflowCompleted"), ("${ {'done': 1} }", "WorkflowFailed")] {
+        let mut bench = with_output_schema(result);
+        bench.succeed("a");
+        assert_eq!(bench.story().last().unwrap(), ended, "{result}");
+    }
+}
+
+#[test]
+fn between_a_result_and_its_verdict_the_run_goes_on_by_itself() {
+    let mut bench = with_output_schema("${ {'done': true, 'at': now_ms} }");
+    bench.checks = false;
+    bench.succeed("a");
+    assert_eq!(bench.story().last().unwrap(), "StepSucceeded a");
+    assert_eq!(bench.execution.waiting(), crate::model::row::Waiting::Turn);
+    let to_check = |bench: &Bench| match bench.effects.last() {
+        Some(Effect::Check(at, result)) => (*at, result.clone()),
+        other => panic!("{other:?}"),
+    };
+    let (at, result) = to_check(&bench);
+    // A start of the server asks again, later.
+    bench.advance(10);
+    bench.ask(Command::Continue).unwrap();
+    let (later, other) = to_check(&bench);
+    assert!(later > at && other != result);
+    // What the run learnt meanwhile moves its time, so that the result is another one and is checked anew.
+    bench.signal("go", "1").unwrap();
+    let seq = bench.execution.last_seq;
+    bench.ask(Command::Checked(Checked { at, result: result.clone(), verdict: Ok(()) })).unwrap();
+    assert_eq!(bench.execution.last_seq, seq);
+    let (at, result) = to_check(&bench);
+    bench.advance(10);
+    bench.ask(Command::Checked(Checked { at, result: result.clone(), verdict: Ok(()) })).unwrap();
+    assert_eq!((bench.story().last().unwrap().as_str(), bench.output()), ("WorkflowCompleted", result.to_value()));
+    assert_eq!(bench.ask(Command::Checked(Checked { at, result, verdict: Ok(()) })), Err(Refusal::Over));
+}
+
+#[test]
+fn a_cancel_before_the_verdict_cancels() {
+    let mut bench = with_output_schema("${ steps.a.output }");
+    bench.checks = false;
+    bench.succeed("a");
+    let Some(Effect::Check(at, result)) = bench.effects.last().cloned() else { panic!("it is to be checked") };
+    bench.cancel().unwrap();
+    assert_eq!(bench.ask(Command::Checked(Checked { at, result, verdict: Ok(()) })), Err(Refusal::Over));
+    assert_eq!(bench.story().last().unwrap(), "WorkflowCancelled");
+}

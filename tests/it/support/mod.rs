@@ -49,3 +49,12 @@ pub async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T 
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+/// `bytes` with a section that says `mark`: another digest of the same module.
+pub fn marked(bytes: &[u8], mark: &str) -> Vec<u8> {
+    let mut marked = bytes.to_vec();
+    let section = [&[u8::try_from(mark.len()).unwrap()], mark.as_bytes()].concat();
+    marked.extend([0, u8::try_from(section.len()).unwrap()]);
+    marked.extend(section);
+    marked
+}
