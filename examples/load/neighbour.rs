@@ -25,21 +25,34 @@ const FLOOD_STEPS: usize = 100;
 /// How many executions loop for ever at once, more than a server of this size has instances for one tenant.
 const SPINNING: usize = 1_000;
 
+/// How far a piece of work counts, and how many fewer of them are run.
+const WORK_TURNS: u64 = 20_000_000;
+const WORK_FEWER: usize = 4;
+
 /// What was measured.
 #[derive(Debug, Serialize)]
 pub struct Line {
     scenario: &'static str,
+    /// Executions of one task that does nothing.
+    small: Beside,
+    /// Executions of one task that computes for some 20 ms.
+    work: Beside,
+}
+
+/// How long executions took alone, and beside each kind of greed.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Beside {
     executions: usize,
     alone: Times,
-    beside_flood: Times,
-    beside_loops: Times,
+    flood: Times,
+    loops: Times,
     /// The 99th percentiles beside, as multiples of that alone.
     flood_ratio: Option<f64>,
     loops_ratio: Option<f64>,
 }
 
 /// How long executions took.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Times {
     p50_ms: Option<f64>,
     p99_ms: Option<f64>,
@@ -53,37 +66,46 @@ pub async fn measure(url: &str, count: usize, module: &Path) -> Result<Line, Fai
     neighbour.register(&document("small", vec![echo(0)])).await?;
     greedy.register(&document("flood", (0..FLOOD_STEPS).map(echo).collect())).await?;
     let bytes = std::fs::read(module).map_err(|error| format!("{}: {error}; run `make guests`", module.display()))?;
-    greedy.upload("hostile", bytes).await?;
+    greedy.upload("hostile", bytes.clone()).await?;
     let spin = json!({ "id": "s", "task": "hostile.spin", "input": {}, "retry": { "max_attempts": 1 } });
     greedy.register(&document("spin", vec![spin])).await?;
 
-    small(&neighbour, count).await?;
-    let alone = small(&neighbour, count).await?;
+    neighbour.upload("hostile", bytes).await?;
+    let count_up = json!({ "id": "s", "task": "hostile.count", "input": { "turns": WORK_TURNS } });
+    neighbour.register(&document("work", vec![count_up])).await?;
+
+    // Both once before it counts: what is loaded is loaded.
+    both(&neighbour, count / 10 + 1).await?;
+    let (small_alone, work_alone) = both(&neighbour, count).await?;
     let flood = Greed::begin(&greedy, "flood", FLOOD).await?;
-    let beside_flood = small(&neighbour, count).await?;
+    let (small_flood, work_flood) = both(&neighbour, count).await?;
     flood.end().await?;
     let loops = Greed::begin(&greedy, "spin", SPINNING).await?;
-    let beside_loops = small(&neighbour, count).await?;
+    let (small_loops, work_loops) = both(&neighbour, count).await?;
     // Those that loop are not waited for: the server is stopped next.
     drop(loops);
-    let ratio = |beside: Times| Some(rounded(beside.p99_ms? / alone.p99_ms?));
+    let beside = |executions, alone: Times, flood: Times, loops: Times| {
+        let ratio = |beside: Times| Some(rounded(beside.p99_ms? / alone.p99_ms?));
+        Beside { executions, alone, flood, loops, flood_ratio: ratio(flood), loops_ratio: ratio(loops) }
+    };
     Ok(Line {
         scenario: "neighbour",
-        executions: count,
-        alone,
-        beside_flood,
-        beside_loops,
-        flood_ratio: ratio(beside_flood),
-        loops_ratio: ratio(beside_loops),
+        small: beside(count, small_alone, small_flood, small_loops),
+        work: beside(count / WORK_FEWER, work_alone, work_flood, work_loops),
     })
 }
 
-/// Runs small executions one at a time.
-async fn small(api: &Api, count: usize) -> Result<Times, Failure> {
+/// Runs executions of both kinds, those that take longer fewer times.
+async fn both(api: &Api, count: usize) -> Result<(Times, Times), Failure> {
+    Ok((one_by_one(api, "small", count).await?, one_by_one(api, "work", count / WORK_FEWER).await?))
+}
+
+/// Runs executions one at a time.
+async fn one_by_one(api: &Api, workflow: &str, count: usize) -> Result<Times, Failure> {
     let mut millis = Vec::with_capacity(count);
     for _ in 0..count {
         let began = Instant::now();
-        let id = api.start("small").await?;
+        let id = api.start(workflow).await?;
         api.wait(&id).await?;
         millis.push(began.elapsed().as_secs_f64() * 1e3);
     }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Error, ErrorCode, Inner,
-    inbox::Inbox,
+    inbox::{Inbox, Owned},
     stage::{Reply, Stage},
     states::{Entry, States},
     writer::{Job, Lost},
@@ -58,6 +58,12 @@ pub(super) struct Ask {
     pub(super) reply: Option<Reply>,
     /// Log lines that are rows of the same commit.
     pub(super) logs: Vec<LogLine>,
+}
+
+impl Owned for Ask {
+    fn owner(&self) -> &TenantId {
+        &self.key.tenant
+    }
 }
 
 /// What is asked.
@@ -214,7 +220,7 @@ fn stopping() -> Error {
 struct Lane {
     app: Arc<Inner>,
     index: usize,
-    inbox: Inbox,
+    inbox: Inbox<Ask>,
     states: States,
     waiting: Arc<AtomicUsize>,
 }
@@ -484,9 +490,10 @@ impl Lane {
             return;
         }
         entry.in_flight = true;
+        let rows = stage.row_count();
         let mut change = stage.take_change(&entry.execution);
         (change.pins_put, change.pins_drop) = entry.changed_pins();
-        self.app.writer.send(Job::Stage(stage, Box::new(change)));
+        self.app.writer.send(Job::Stage(stage, Box::new(change), rows));
     }
 
     /// Hands out the effects of a commit, or drops the state where there was none.

@@ -72,6 +72,7 @@ impl App {
         tokio::spawn(doubt::run(inner.clone()));
         tokio::spawn(dispatch::watch::run(inner.clone()));
         tokio::spawn(dispatch::watch::run_queue_ends(inner.clone()));
+        tokio::spawn(dispatch::watch::run_beginnings(inner.clone()));
         tokio::spawn(dispatch::watch::run_refills(inner.clone()));
         inner.refill_wake.notify_one();
         Ok(Self { inner })

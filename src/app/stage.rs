@@ -112,6 +112,11 @@ impl Stage {
         self.bytes
     }
 
+    /// How many rows the commit writes, about.
+    pub(super) fn row_count(&self) -> usize {
+        self.events.len() + self.ready.len() + self.timers.len() + self.logs.len() + self.keys.len()
+    }
+
     pub(super) fn event_count(&self) -> usize {
         self.events.len()
     }

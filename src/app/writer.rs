@@ -10,13 +10,22 @@ use tokio::{
     time::Instant,
 };
 
-use super::{Inner, stage::Stage};
-use crate::store::{self, Batch, Change, NotePut};
+use super::{
+    Inner,
+    inbox::{Inbox, Owned},
+    stage::Stage,
+};
+use crate::{
+    model::TenantId,
+    store::{self, Batch, Change, NotePut},
+};
 
 /// A batch ends at this many bytes.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// A batch ends at this many changes.
-const BATCH_CHANGES_MAX: usize = 4_096;
+/// A batch ends at this many rows: what comes next waits for it, and whose turn it is, is looked at between batches.
+const BATCH_ROWS_MAX: usize = 256;
+/// The same for each millisecond that the last commit took, where that is more: behind a slow flush rows cost little.
+const BATCH_ROWS_PER_MS: usize = 64;
 /// After a batch of more than this the writer waits for company.
 const COMPANY_FROM: usize = 8;
 /// A note of a delivery is written with the next batch, at most this much later.
@@ -27,8 +36,8 @@ pub(super) type Written = oneshot::Sender<Result<(), store::Error>>;
 
 /// Something to write.
 pub(super) enum Job {
-    /// A lane's decisions.
-    Stage(Box<Stage>, Box<Change>),
+    /// A lane's decisions, with what they write in so many rows.
+    Stage(Box<Stage>, Box<Change>, usize),
     /// Registered things, with the one who waits for them.
     Registry(Box<Batch>, Written),
     /// A delivery to note; nobody waits for it.
@@ -59,47 +68,75 @@ impl Writer {
     }
 }
 
+/// A lane's decisions with what they write.
+struct Staged {
+    stage: Box<Stage>,
+    change: Box<Change>,
+    rows: usize,
+}
+
+impl Owned for Staged {
+    fn owner(&self) -> &TenantId {
+        &self.stage.key.tenant
+    }
+}
+
+/// What waits to be written.
+#[derive(Default)]
+struct Waiting {
+    staged: Inbox<Staged>,
+    notes: Vec<NotePut>,
+    registry: Vec<(Box<Batch>, Written)>,
+}
+
 /// Jobs that are written together.
 #[derive(Default)]
 struct Gathered {
     #[expect(clippy::vec_box, reason = "stages travel boxed from lane to writer and back")]
     stages: Vec<Box<Stage>>,
     batch: Batch,
-    bytes: usize,
-    registry: Vec<(Box<Batch>, Written)>,
 }
 
-impl Gathered {
+impl Waiting {
     fn add(&mut self, job: Job) {
         match job {
-            Job::Stage(stage, change) => {
-                self.bytes += stage.bytes();
-                self.stages.push(stage);
-                self.batch.changes.push(*change);
-            }
+            Job::Stage(stage, change, rows) => self.staged.push(Staged { stage, change, rows }),
             Job::Registry(batch, reply) => self.registry.push((batch, reply)),
-            Job::Note(note) => self.batch.notes.push(*note),
+            Job::Note(note) => self.notes.push(*note),
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.bytes >= BATCH_BYTES_MAX || self.stages.len() >= BATCH_CHANGES_MAX
+    fn is_idle(&self) -> bool {
+        self.staged.is_empty() && self.registry.is_empty()
     }
 
-    fn only_notes(&self) -> bool {
-        self.stages.is_empty() && self.registry.is_empty()
+    /// Takes the next batch, of one tenant after the other.
+    fn take(&mut self, last: Duration) -> Gathered {
+        let last_ms = usize::try_from(last.as_millis()).unwrap_or(usize::MAX);
+        let rows_max = BATCH_ROWS_MAX.max(last_ms.saturating_mul(BATCH_ROWS_PER_MS));
+        let mut gathered = Gathered::default();
+        gathered.batch.notes = std::mem::take(&mut self.notes);
+        let (mut bytes, mut rows) = (0, 0);
+        while bytes < BATCH_BYTES_MAX && rows < rows_max {
+            let Some(staged) = self.staged.pop() else { break };
+            bytes += staged.stage.bytes();
+            rows += staged.rows;
+            gathered.stages.push(staged.stage);
+            gathered.batch.changes.push(*staged.change);
+        }
+        gathered
     }
 }
 
 /// Writes until every sender is gone.
 pub(super) async fn run(app: Arc<Inner>, mut jobs: mpsc::UnboundedReceiver<Job>) {
     let mut last = (0usize, Duration::ZERO);
-    let mut gathered = Gathered::default();
-    while gather(&mut gathered, &mut jobs, last).await {
-        let mut full = std::mem::take(&mut gathered);
-        let registry = std::mem::take(&mut full.registry);
-        if !full.batch.is_empty() {
-            last = commit(&app, full).await;
+    let mut waiting = Waiting::default();
+    while gather(&mut waiting, &mut jobs, last).await {
+        let registry = std::mem::take(&mut waiting.registry);
+        let gathered = waiting.take(last.1);
+        if !gathered.batch.is_empty() {
+            last = commit(&app, gathered).await;
         }
         // Registered things are rare: a transaction each keeps a failure theirs alone.
         for (batch, reply) in registry {
@@ -112,38 +149,40 @@ pub(super) async fn run(app: Arc<Inner>, mut jobs: mpsc::UnboundedReceiver<Job>)
     }
 }
 
-/// Collects the next batch; false when no more can come.
-async fn gather(gathered: &mut Gathered, jobs: &mut mpsc::UnboundedReceiver<Job>, last: (usize, Duration)) -> bool {
-    let Some(job) = jobs.recv().await else { return false };
-    gathered.add(job);
+/// Waits for the next batch; false when no more can come.
+async fn gather(waiting: &mut Waiting, jobs: &mut mpsc::UnboundedReceiver<Job>, last: (usize, Duration)) -> bool {
+    drain(waiting, jobs);
+    // What a full batch left is written without waiting for more.
+    let has_left = !waiting.staged.is_empty();
+    if waiting.is_idle() && waiting.notes.is_empty() {
+        let Some(job) = jobs.recv().await else { return false };
+        waiting.add(job);
+    }
     let notes_due = Instant::now() + NOTE_DELAY;
-    while gathered.only_notes() {
+    while waiting.is_idle() {
         match tokio::time::timeout_at(notes_due, jobs.recv()).await {
-            Ok(Some(job)) => gathered.add(job),
+            Ok(Some(job)) => waiting.add(job),
             Ok(None) | Err(_) => return true,
         }
     }
-    drain(gathered, jobs);
+    drain(waiting, jobs);
     let (count, flush) = last;
-    if count > COMPANY_FROM {
+    if count > COMPANY_FROM && !has_left {
         let end = Instant::now() + flush / 4;
-        while gathered.stages.len() < count && !gathered.is_full() {
+        while waiting.staged.len() < count {
             match tokio::time::timeout_at(end, jobs.recv()).await {
-                Ok(Some(job)) => gathered.add(job),
+                Ok(Some(job)) => waiting.add(job),
                 Ok(None) | Err(_) => break,
             }
-            drain(gathered, jobs);
+            drain(waiting, jobs);
         }
     }
     true
 }
 
-fn drain(gathered: &mut Gathered, jobs: &mut mpsc::UnboundedReceiver<Job>) {
-    while !gathered.is_full() {
-        match jobs.try_recv() {
-            Ok(job) => gathered.add(job),
-            Err(_) => break,
-        }
+fn drain(waiting: &mut Waiting, jobs: &mut mpsc::UnboundedReceiver<Job>) {
+    while let Ok(job) = jobs.try_recv() {
+        waiting.add(job);
     }
 }
 

@@ -29,6 +29,8 @@ use super::{
     upload,
 };
 
+/// How many attempts of a tenant wait for their first turn, for each guest thread: so many that it never looks for work.
+const FRESH_PER_THREAD: usize = 4;
 /// How long a ticker may take to show that it ticks, on a machine with much else to do.
 const TICK_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -126,6 +128,23 @@ impl Sandbox {
     /// Returns how many attempts could begin at once.
     pub fn slots_free(&self) -> usize {
         self.0.slots.available_permits()
+    }
+
+    /// Returns whether a tenant with so many attempts `in_hand` has enough of them that wait for their first turn: more
+    /// would wait in line, where nothing keeps them from being in the way of others. Who is told so may wait for
+    /// [`Sandbox::room_to_begin`].
+    pub fn has_enough(&self, tenant: &TenantId, in_hand: usize) -> bool {
+        let turns = &self.0.env.turns;
+        let enough = in_hand.saturating_sub(turns.begun(tenant)) >= self.0.config.threads.max(1) * FRESH_PER_THREAD;
+        if enough {
+            turns.want_to_know();
+        }
+        enough
+    }
+
+    /// Waits until an attempt has its first turn, after a tenant had enough.
+    pub async fn room_to_begin(&self) {
+        self.0.env.turns.began().await;
     }
 
     /// Returns what an attempt may use at most.

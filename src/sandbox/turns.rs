@@ -14,20 +14,21 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU8, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
     thread,
 };
 
-use tokio::runtime::Handle;
+use tokio::{runtime::Handle, sync::Notify};
 
 use crate::model::TenantId;
 
 use super::ticker::Ticker;
 
-/// How much lower the priority of guest threads is than that of the threads that serve the API.
-const NICE: i32 = 5;
+/// How much lower the priority of guest threads is than that of the threads that serve the API: low enough that a machine
+/// full of guests still answers, and high enough that guests go on beside other programs that take all they can.
+const NICE: i32 = 10;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -38,6 +39,9 @@ pub(super) struct Turns {
     ready: Condvar,
     /// The length of the queue, readable without its lock.
     waiting: AtomicUsize,
+    /// Whether somebody wants to be told when a tenant's job has its first turn.
+    wanted: AtomicBool,
+    begun: Notify,
 }
 
 #[derive(Default)]
@@ -46,6 +50,8 @@ struct Queue {
     lines: HashMap<TenantId, VecDeque<Arc<Job>>>,
     /// The tenants of `lines`, next one first.
     rotation: VecDeque<TenantId>,
+    /// How many jobs of each tenant have had a turn and have not ended.
+    begun: HashMap<TenantId, usize>,
     sleeping_threads: usize,
     closed: bool,
 }
@@ -54,8 +60,14 @@ impl Turns {
     /// Starts `threads` guest threads. What jobs wait for beside their turns belongs to the runtime that this is called
     /// on, where there is one.
     pub(super) fn start(threads: usize, ticker: Arc<Ticker>) -> io::Result<Arc<Self>> {
-        let turns =
-            Arc::new(Self { ticker, queue: Mutex::default(), ready: Condvar::new(), waiting: AtomicUsize::new(0) });
+        let turns = Arc::new(Self {
+            ticker,
+            queue: Mutex::default(),
+            ready: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            wanted: AtomicBool::new(false),
+            begun: Notify::new(),
+        });
         let runtime = Handle::try_current().ok();
         for number in 0..threads.max(1) {
             let (served, runtime) = (Arc::clone(&turns), runtime.clone());
@@ -73,6 +85,7 @@ impl Turns {
         let job = Arc::new(Job {
             tenant,
             turns: Arc::clone(self),
+            has_begun: AtomicBool::new(false),
             state: AtomicU8::new(QUEUED),
             work: Mutex::new(Some(Box::pin(work))),
         });
@@ -82,6 +95,21 @@ impl Turns {
     /// Returns whether jobs wait for a turn.
     pub(super) fn others_wait(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns how many jobs of a tenant have had a turn and have not ended.
+    pub(super) fn begun(&self, tenant: &TenantId) -> usize {
+        self.lock().begun.get(tenant).copied().unwrap_or_default()
+    }
+
+    /// Asks to be told the next time that a job has its first turn; [`Turns::began`] ends then.
+    pub(super) fn want_to_know(&self) {
+        self.wanted.store(true, Ordering::Release);
+    }
+
+    /// Waits until a job has had its first turn since that was asked for.
+    pub(super) async fn began(&self) {
+        self.begun.notified().await;
     }
 
     /// Drops what is queued and ends the threads when their turn ends.
@@ -121,6 +149,13 @@ impl Turns {
             }
             if let Some(job) = queue.pop() {
                 self.waiting.fetch_sub(1, Ordering::Relaxed);
+                if !job.has_begun.swap(true, Ordering::Relaxed) {
+                    *queue.begun.entry(job.tenant.clone()).or_default() += 1;
+                    drop(queue);
+                    if self.wanted.swap(false, Ordering::AcqRel) {
+                        self.begun.notify_one();
+                    }
+                }
                 return Some(job);
             }
             queue.sleeping_threads += 1;
@@ -142,6 +177,17 @@ impl Turns {
             job.turn();
         }
         self.ticker.leave();
+    }
+
+    /// A job that had its turns has ended.
+    fn ended(&self, tenant: &TenantId) {
+        let mut queue = self.lock();
+        if let Some(begun) = queue.begun.get_mut(tenant) {
+            *begun -= 1;
+            if *begun == 0 {
+                queue.begun.remove(tenant);
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -187,6 +233,7 @@ const DONE: u8 = 4;
 struct Job {
     tenant: TenantId,
     turns: Arc<Turns>,
+    has_begun: AtomicBool,
     state: AtomicU8,
     /// Only the thread that has the turn locks it, so it is never waited for.
     work: Mutex<Option<Work>>,
@@ -208,6 +255,7 @@ impl Job {
         self.state.store(DONE, Ordering::Release);
         let ended = slot.take();
         drop(slot);
+        self.turns.ended(&self.tenant);
         // What a panic left behind may panic again when it is dropped.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(ended)));
         for panic in [polled.err(), dropped.err()].into_iter().flatten() {

@@ -17,6 +17,7 @@ const TASKS: &[(&str, &str)] = &[
     ("hostile.output_invalid", "Returns a text that is not JSON: OUTPUT_INVALID."),
     ("hostile.output_large", "Returns a JSON string of `bytes`, 2 MiB if not given: PAYLOAD_TOO_LARGE."),
     ("hostile.log_flood", "Logs `lines` (100,000) lines of `bytes` (100) bytes, then succeeds: the log is cut."),
+    ("hostile.count", "Counts to `turns` (10,000,000), then succeeds: a piece of honest work."),
     ("hostile.requests", "Gets `url` until that is refused, and fails with what refused it: EGRESS_DENIED."),
     ("hostile.error_invalid", "Fails with an empty code and details that are not JSON."),
 ];
@@ -44,6 +45,7 @@ impl Guest for Module {
             "hostile.output_invalid" => Ok("{\"not\": JSON".to_owned()),
             "hostile.output_large" => Ok(format!("\"{}\"", "x".repeat(number(&input, "bytes", 2 << 20)))),
             "hostile.log_flood" => Ok(log_flood(number(&input, "lines", 100_000), number(&input, "bytes", 100))),
+            "hostile.count" => Ok(count(number(&input, "turns", 10_000_000)).to_string()),
             "hostile.requests" => Err(requests(input["url"].as_str().unwrap_or_default())),
             "hostile.error_invalid" => Err(failure("", "", Some("{not JSON"))),
             _ => Err(failure("UNKNOWN_TASK", "this module has no such task", None)),
@@ -56,6 +58,10 @@ fn spin() -> ! {
     loop {
         turns = black_box(turns.wrapping_add(1));
     }
+}
+
+fn count(turns: usize) -> usize {
+    (0..turns).fold(0, |count, _| black_box(count + 1))
 }
 
 fn eat() -> ! {

@@ -6,7 +6,7 @@ use super::dispatcher::Taken;
 use crate::{
     app::{Error, Inner, allowance::Allowance, contracts, counters::count, recordings::Begun},
     engine::{Answer, Command, Report},
-    model::{Digest, Failure, Payload, Served, code, delivery::Usage, row::LogLine},
+    model::{Digest, Failure, Payload, Served, TenantId, code, delivery::Usage, row::LogLine},
     sandbox,
     store::{InHand, NotePut, Noted},
 };
@@ -17,7 +17,8 @@ const REPORT_AGAIN_MAX: Duration = Duration::from_secs(5);
 impl Inner {
     /// Starts what the sandbox has room for.
     pub(in crate::app) fn pump(self: &Arc<Self>) {
-        while let Some(taken) = self.dispatch.take_for_sandbox(self.clock.now()) {
+        let enough = |tenant: &TenantId, in_hand: usize| self.sandbox.has_enough(tenant, in_hand);
+        while let Some(taken) = self.dispatch.take_for_sandbox(self.clock.now(), enough) {
             count(&self.counters.handed_sandbox);
             let app = self.clone();
             tokio::spawn(async move { app.serve(taken).await });
@@ -163,7 +164,7 @@ impl Inner {
     }
 
     /// Returns a module that is ready to run.
-    async fn module(&self, tenant: &crate::model::TenantId, digest: &Digest) -> Result<sandbox::Module, Failure> {
+    async fn module(&self, tenant: &TenantId, digest: &Digest) -> Result<sandbox::Module, Failure> {
         if let Some(module) = self.sandbox.cached(digest) {
             return Ok(module);
         }

@@ -36,13 +36,18 @@ impl Dispatcher {
         Some(taken)
     }
 
-    /// Takes the next unit for the sandbox, where it has room.
-    pub(in crate::app) fn take_for_sandbox(&self, now: Timestamp) -> Option<Taken> {
+    /// Takes the next unit for the sandbox, where it has room. `enough` says of a tenant with so many units in hand
+    /// whether more would only wait in line.
+    pub(in crate::app) fn take_for_sandbox(
+        &self,
+        now: Timestamp,
+        enough: impl Fn(&TenantId, usize) -> bool,
+    ) -> Option<Taken> {
         let mut state = self.lock();
         if state.closed || state.free_slots.is_empty() || state.reporting >= state.reporting_max {
             return None;
         }
-        let (class, unit) = state.next_sandboxed()?;
+        let (class, unit) = state.next_sandboxed(enough)?;
         let ready = state.take_ready(class, &unit)?;
         let slot = state.free_slots.pop()?;
         *state.in_slots.entry(ready.row.unit.run.tenant.clone()).or_default() += 1;
@@ -108,9 +113,9 @@ impl State {
     }
 
     /// The unit that the sandbox should take: of the tenant whose turn it is, the one that stands first. A turn is as many
-    /// units as the tenant weighs; one that has all its slots in use has none. A unit that carries a loss waits while
+    /// units as the tenant weighs; one that has all its slots in use, or enough in hand, has none. A unit that carries a loss waits while
     /// another such unit is in hand.
-    pub(super) fn next_sandboxed(&mut self) -> Option<(usize, UnitRef)> {
+    pub(super) fn next_sandboxed(&mut self, enough: impl Fn(&TenantId, usize) -> bool) -> Option<(usize, UnitRef)> {
         for _ in 0..self.turns.len() {
             let tenant = self.turns.pop_front()?;
             if self.sandboxed.get(&tenant).is_none_or(BTreeMap::is_empty) {
@@ -119,7 +124,8 @@ impl State {
                 continue;
             }
             let share = self.shares.get(&tenant).copied().unwrap_or(self.usual_share);
-            let has_room = self.in_slots.get(&tenant).copied().unwrap_or_default() < share.instances;
+            let in_hand = self.in_slots.get(&tenant).copied().unwrap_or_default();
+            let has_room = in_hand < share.instances && !enough(&tenant, in_hand);
             let found = if has_room { self.first_sandboxed(&tenant) } else { None };
             self.given += 1;
             if found.is_some() && self.given < share.weight {

@@ -139,14 +139,14 @@ fn a_unit_that_carries_a_loss_runs_beside_no_other_such() {
     offer(&dispatcher, suspect("second"));
     offer(&dispatcher, row("innocent", Target::Module));
     let name = |taken: &super::Taken| taken.ready.row.unit.run.execution.to_string();
-    let first = dispatcher.take_for_sandbox(Timestamp(0)).unwrap();
-    let beside = dispatcher.take_for_sandbox(Timestamp(0)).unwrap();
+    let first = dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).unwrap();
+    let beside = dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).unwrap();
     assert_eq!((name(&first), name(&beside)), ("first".to_owned(), "innocent".to_owned()));
-    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "both slots are taken");
+    assert!(dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).is_none(), "both slots are taken");
     dispatcher.free_slot(&beside);
-    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "the first suspect is in hand");
+    assert!(dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).is_none(), "the first suspect is in hand");
     dispatcher.free_slot(&first);
-    assert_eq!(name(&dispatcher.take_for_sandbox(Timestamp(0)).unwrap()), "second");
+    assert_eq!(name(&dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).unwrap()), "second");
 }
 
 /// Offers units of these tenants to a sandbox of `slots`, takes as many as it gives, and returns whose they are.
@@ -163,7 +163,7 @@ fn taken_of(slots: usize, shares: &[(&str, Share)], offered: &[(&str, usize)]) -
             offer(&dispatcher, row);
         }
     }
-    let taken = std::iter::from_fn(|| dispatcher.take_for_sandbox(Timestamp(0)));
+    let taken = std::iter::from_fn(|| dispatcher.take_for_sandbox(Timestamp(0), |_, _| false));
     taken.map(|taken| taken.ready.row.unit.run.tenant.to_string()).collect()
 }
 
@@ -190,10 +190,10 @@ fn a_slot_that_is_given_back_is_its_tenants_again() {
     dispatcher.open();
     offer(&dispatcher, row("first", Target::Module));
     offer(&dispatcher, row("second", Target::Module));
-    let first = dispatcher.take_for_sandbox(Timestamp(0)).unwrap();
-    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none(), "half of two");
+    let first = dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).unwrap();
+    assert!(dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).is_none(), "half of two");
     dispatcher.free_slot(&first);
-    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_some());
+    assert!(dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).is_some());
 }
 
 #[test]
@@ -297,8 +297,8 @@ fn a_settled_delivery_makes_room_and_wakes() {
 fn nothing_is_handed_out_before_the_start_or_after_the_end() {
     let dispatcher = Dispatcher::new(1);
     offer(&dispatcher, row("e", Target::Module));
-    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none());
+    assert!(dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).is_none());
     dispatcher.open();
     dispatcher.close();
-    assert!(dispatcher.take_for_sandbox(Timestamp(0)).is_none());
+    assert!(dispatcher.take_for_sandbox(Timestamp(0), |_, _| false).is_none());
 }

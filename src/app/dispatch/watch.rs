@@ -221,6 +221,17 @@ async fn end_queue_time(app: &Arc<Inner>, row: ReadyRow) {
     }
 }
 
+/// Starts more in the sandbox when a tenant that had enough there may have more, until the server stops.
+pub(in crate::app) async fn run_beginnings(app: Arc<Inner>) {
+    let mut stopping = app.stopping.subscribe();
+    loop {
+        tokio::select! {
+            () = app.sandbox.room_to_begin() => app.pump(),
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        }
+    }
+}
+
 /// Reads rows into windows that are low, until the server stops.
 pub(in crate::app) async fn run_refills(app: Arc<Inner>) {
     let mut stopping = app.stopping.subscribe();
