@@ -53,11 +53,18 @@ pub(super) enum Takes {
 pub(super) async fn read(request: Request, takes: Takes, bytes_max: usize) -> Result<Bytes, Error> {
     let (head, mut body) = request.into_parts();
     let taken = take(&head.headers, &mut body, takes, bytes_max).await;
-    // Who expects to be asked for the body has not begun to send it, and must not be asked.
-    if taken.is_err() && !head.headers.contains_key(header::EXPECT) {
-        discard(body).await;
+    if taken.is_err() {
+        leave(Request::from_parts(head, body)).await;
     }
     taken
+}
+
+/// Is done with a request whose body is not wanted, so that its answer arrives and its connection can be used again.
+pub(super) async fn leave(request: Request) {
+    // Who expects to be asked for the body has not begun to send it, and must not be asked.
+    if !request.headers().contains_key(header::EXPECT) {
+        discard(request.into_body()).await;
+    }
 }
 
 async fn take(headers: &HeaderMap, body: &mut Body, takes: Takes, bytes_max: usize) -> Result<Bytes, Error> {
