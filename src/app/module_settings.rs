@@ -1,16 +1,20 @@
 //! Operations on the settings of modules.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{App, Error, ErrorCode, modules::not_found, policies::wrong, view::ModuleSettingsView};
 use crate::{
-    model::{ModuleName, ModuleSettings, TenantId, row::SettingsRow},
+    model::{ModuleName, ModuleSettings, TaskName, TenantId, row::SettingsRow},
     store::Batch,
-    tenancy::{beyond, read_settings},
+    tenancy::{beyond, read_settings, unknown_tasks},
 };
 
 /// The most revisions of a module's settings. All are kept, because runs are pinned to them.
 const REVISIONS_MAX: u64 = 10_000;
+/// How many versions of a module are read at a time.
+const PAGE: usize = 500;
 
 impl App {
     /// Returns the newest settings of a module.
@@ -35,10 +39,12 @@ impl App {
         let name = ModuleName::new(name)?;
         let settings = read_settings(request).map_err(|problems| wrong("settings", &problems))?;
         let _guard = app.registering.lock().await;
-        self.must_be_there(tenant, &name).await?;
+        let known = self.tasks_of(tenant, &name).await?;
         let before = app.directory.settings_of(tenant, &name);
         let limits = app.sandbox.limits();
-        let problems = beyond(&app.directory.policy_of(tenant), &settings, limits.memory_bytes as u64, limits.cpu.0);
+        let mut problems =
+            beyond(&app.directory.policy_of(tenant), &settings, limits.memory_bytes as u64, limits.cpu.0);
+        problems.extend(unknown_tasks(&settings, &known));
         if !problems.is_empty() {
             return Err(wrong("settings", &problems));
         }
@@ -62,6 +68,20 @@ impl App {
         app.refresh_facts(tenant).await?;
         tracing::info!(module = %name, revision = row.revision, "settings of a module were set");
         Ok(view(&name, row.revision, row.settings))
+    }
+
+    /// Returns the tasks that any version of a module that is there describes.
+    async fn tasks_of(&self, tenant: &TenantId, name: &ModuleName) -> Result<BTreeSet<TaskName>, Error> {
+        let (mut tasks, mut after) = (BTreeSet::new(), None);
+        loop {
+            let page = self.inner.store.list_modules(tenant, Some(name), after.clone(), PAGE).await?;
+            match page.last() {
+                Some(last) => after = Some((last.created_at, last.name.clone(), last.digest.clone())),
+                None if after.is_none() => return Err(not_found(name, None)),
+                None => return Ok(tasks),
+            }
+            tasks.extend(page.into_iter().flat_map(|row| row.tasks).map(|task| task.name));
+        }
     }
 
     async fn must_be_there(&self, tenant: &TenantId, name: &ModuleName) -> Result<(), Error> {

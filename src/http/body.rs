@@ -29,11 +29,6 @@ pub(super) const OTHER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The longest silence of a client that is sending a body.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-/// How much of a refused body is still taken in and thrown away, and for how long. A client that is writing does not read,
-/// and a connection that ends on it takes the answer along.
-const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
-const DISCARDING_MAX: Duration = Duration::from_secs(5);
-
 /// How much room is made for a body before its bytes are there, whatever its length is said to be.
 const FIRST_ROOM_BYTES: usize = 1024 * 1024;
 
@@ -52,44 +47,12 @@ pub(super) enum Takes {
 /// that has no type.
 pub(super) async fn read(request: Request, takes: Takes, bytes_max: usize) -> Result<Bytes, Error> {
     let (head, mut body) = request.into_parts();
-    let taken = take(&head.headers, &mut body, takes, bytes_max).await;
-    if taken.is_err() {
-        leave(Request::from_parts(head, body)).await;
-    }
-    taken
-}
-
-/// Is done with a request whose body is not wanted, so that its answer arrives and its connection can be used again.
-pub(super) async fn leave(request: Request) {
-    // Who expects to be asked for the body has not begun to send it, and must not be asked.
-    if !request.headers().contains_key(header::EXPECT) {
-        discard(request.into_body()).await;
-    }
-}
-
-async fn take(headers: &HeaderMap, body: &mut Body, takes: Takes, bytes_max: usize) -> Result<Bytes, Error> {
-    check_coding(headers)?;
-    if axum::body::HttpBody::is_end_stream(body) {
+    check_coding(&head.headers)?;
+    if axum::body::HttpBody::is_end_stream(&body) {
         return Ok(Bytes::new());
     }
-    check_type(headers, takes)?;
-    collect(body, bytes_max).await
-}
-
-/// Takes the rest of a refused body in, within bounds.
-async fn discard(mut body: Body) {
-    let rest = async {
-        let mut left = DISCARDED_BYTES_MAX;
-        while let Some(Ok(frame)) = body.frame().await {
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            match left.checked_sub(bytes) {
-                Some(rest) => left = rest,
-                None => return,
-            }
-        }
-    };
-    // Out of time: the rest is left where it is.
-    let _ = tokio::time::timeout(DISCARDING_MAX, rest).await;
+    check_type(&head.headers, takes)?;
+    collect(&mut body, bytes_max).await
 }
 
 /// Nothing is unpacked here, so nothing can grow behind the limit.

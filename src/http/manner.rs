@@ -15,6 +15,7 @@ use super::{
     API_VERSION,
     answer::{Fault, Refused},
     browser::Guard,
+    unread,
 };
 use crate::app::Error;
 
@@ -26,10 +27,14 @@ pub(super) async fn apply(State(guard): State<Guard>, request: Request, next: Ne
     let id = Uuid::now_v7();
     let method = request.method().clone();
     let uri = request.uri().clone();
+    let (request, unread) = unread::share(request);
     let mut response = match guard.check(&request) {
         Ok(()) => run(request, next).await,
         Err(error) => Refused(error).into_response(),
     };
+    if response.status().is_client_error() || response.status().is_server_error() {
+        unread.discard().await;
+    }
     let status = response.status().as_u16();
     if let Some(Fault(error)) = response.extensions_mut().remove::<Fault>() {
         let cause = error.cause.as_deref().map(causes).unwrap_or_default();

@@ -33,6 +33,7 @@ mod stream;
 mod tasks;
 mod tenants;
 mod units;
+mod unread;
 mod workers;
 mod workflows;
 

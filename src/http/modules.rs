@@ -41,13 +41,7 @@ async fn upload_module(
     _: Query<()>,
     request: Request,
 ) -> Answer {
-    let room = match app.upload_room(&tenant) {
-        Ok(room) => room,
-        Err(refused) => {
-            body::leave(request).await;
-            return Err(refused.into());
-        }
-    };
+    let room = app.upload_room(&tenant)?;
     let content = body::read(request, Takes::Component, MODULE_BYTES_MAX).await?;
     let (module, uploaded) = app.upload_module(room, &name, content).await?;
     let status = match uploaded {

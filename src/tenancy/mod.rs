@@ -14,4 +14,4 @@ mod settings;
 pub use directory::{Directory, Tenant};
 pub use fields::Problem;
 pub use policy::{Halves, read_policy, wider};
-pub use settings::{beyond, read_settings};
+pub use settings::{beyond, read_settings, unknown_tasks};

@@ -1,11 +1,14 @@
 //! What a request says of the settings of a module.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::fields::{Fields, Problem, Problems};
-use crate::model::policy::{ModuleCaps, ModuleSettings, Policy};
+use crate::model::{
+    TaskName, nearest,
+    policy::{ModuleCaps, ModuleSettings, Policy},
+};
 
 /// The most variables of an environment.
 const VARIABLES_MAX: usize = 256;
@@ -52,6 +55,18 @@ pub fn beyond(policy: &Policy, settings: &ModuleSettings, memory_bytes: u64, cpu
         if let Some(asked) = asked.filter(|asked| *asked > most) {
             found.add(format!("/limits/{name}"), format!("{asked} is more than the {most} that the tenant may use"));
         }
+    }
+    found.unless_any(()).err().unwrap_or_default()
+}
+
+/// Returns which tasks are to be recorded that no version of the module describes.
+pub fn unknown_tasks(settings: &ModuleSettings, known: &BTreeSet<TaskName>) -> Vec<Problem> {
+    let mut found = Problems::default();
+    let names: Vec<&str> = known.iter().map(TaskName::as_str).collect();
+    for task in settings.record.difference(known) {
+        let meant =
+            nearest(task.as_str(), &names).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        found.add("/record", format!("no version of the module describes the task `{task}`{meant}"));
     }
     found.unless_any(()).err().unwrap_or_default()
 }
@@ -123,6 +138,16 @@ mod tests {
             let places: Vec<_> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
             assert_eq!(places, wrong);
         }
+    }
+
+    #[test]
+    fn only_tasks_that_are_there_are_recorded() {
+        let known = ["orders.price", "orders.validate"].map(|name| TaskName::new(name).unwrap()).into();
+        let settings = read_settings(&json!({"record": ["orders.price", "order.price"]})).unwrap();
+        let problems = unknown_tasks(&settings, &known);
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].pointer, "/record");
+        assert!(problems[0].message.contains("`order.price`; did you mean `orders.price`?"), "{}", problems[0].message);
     }
 
     #[test]

@@ -29,6 +29,11 @@ async fn a_failed_attempt_runs_again_offline_to_the_same_end() {
     client.push("fetch").await;
     let gone = json!({ "url": format!("{origin}/gone") });
     call(&client, "before", "fetch.json", 1, gone.clone()).await;
+    let typo = json!({ "record": ["fetch.jsn"] }).to_string();
+    let settings = client.at("/v1/modules/fetch/settings");
+    let request = client.http().put(settings).header("content-type", "application/json").body(typo);
+    let (status, refused) = client.send(request).await.unwrap();
+    assert!(status == 400 && refused.to_string().contains("did you mean `fetch.json`?"), "{status} {refused}");
     set(&client, "/v1/modules/fetch/settings", json!({ "record": ["fetch.json"] })).await;
     let state = call(&client, "after", "fetch.json", 1, gone).await;
     assert_eq!(state["error"]["code"], "NOT_FOUND", "{state}");
